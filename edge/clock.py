@@ -1,0 +1,105 @@
+"""Time as an argument: the system clock for the device, the replay clock for everything recorded.
+
+This is the only file that reads the machine's clocks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from typing import Protocol
+
+from edge.errors import InputError
+
+US = 1_000_000
+
+
+class Clock(Protocol):
+    """Wall time in microseconds UTC with the local offset, and monotonic time in microseconds."""
+
+    def now(self) -> int:
+        """Microseconds since the epoch, UTC."""
+
+    def mono(self) -> int:
+        """Microseconds that never jump back."""
+
+    def offset(self) -> int:
+        """The wearer's UTC offset in seconds, now."""
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Wait until `stop` is set or the time is over; true when it was set."""
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+    def mono(self) -> int:
+        return time.monotonic_ns() // 1000
+
+    def offset(self) -> int:
+        shift = datetime.fromtimestamp(self.now() / US, tz=timezone.utc).astimezone().utcoffset()
+        return int((shift or timedelta()).total_seconds())
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        return stop.wait(seconds)
+
+
+class ReplayClock:
+    """A clock that shows what the recording says; waiting costs nothing."""
+
+    def __init__(self, now: int = 0, offset_s: int = 0) -> None:
+        self._now, self._mono, self._offset = now, now, offset_s
+
+    def now(self) -> int:
+        return self._now
+
+    def mono(self) -> int:
+        return self._mono
+
+    def offset(self) -> int:
+        return self._offset
+
+    def set(self, now: int, offset_s: int | None = None) -> None:
+        """Show another time; the monotonic side never goes back."""
+        self._mono += max(0, now - self._now)
+        self._now = now
+        if offset_s is not None:
+            self._offset = offset_s
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        self.set(self._now + int(seconds * US))
+        return stop.is_set()
+
+
+def parse_time(text: str) -> tuple[int, int]:
+    """ISO 8601 with an offset -> (microseconds UTC, offset in seconds).  Raises InputError without an offset."""
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00").replace("z", "+00:00"))
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{text!r} is not a time: write it as 2026-03-02T09:00:00+01:00.") from error
+    shift = moment.utcoffset()
+    if shift is None:
+        raise InputError(f"{text!r} has no zone: add one, as in 2026-03-02T09:00:00+01:00.")
+    return round((moment - _EPOCH) / timedelta(microseconds=1)), int(shift.total_seconds())
+
+
+def iso(t: int, offset_s: int) -> str:
+    """Microseconds UTC as ISO 8601 in the wearer's offset, to the millisecond."""
+    return local(t, offset_s).isoformat(timespec="milliseconds")
+
+
+def local(t: int, offset_s: int) -> datetime:
+    """Microseconds UTC as an aware local datetime."""
+    return (_EPOCH + timedelta(microseconds=t)).astimezone(timezone(timedelta(seconds=offset_s)))
+
+
+def local_day(t: int, offset_s: int) -> int:
+    """The local day as a count of days since 1970-01-01."""
+    return (t + offset_s * US) // (86_400 * US)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

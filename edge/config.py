@@ -1,0 +1,253 @@
+"""Settings: `grove-edge.toml`, overridden by GROVE_EDGE_* environment variables; every key says its unit.
+
+Nested keys of the environment are joined by two underscores (GROVE_EDGE_MEMORY__WINDOW_S=30); the owner's name also
+has the short form GROVE_EDGE_OWNER_NAME.  Unknown keys are errors, so that a typing slip never silently does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
+
+from edge.errors import ConfigError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ProfileName: TypeAlias = Literal["wear", "clip"]
+Domain: TypeAlias = Literal["daily", "procedure", "third-person"]
+Frequency: TypeAlias = Literal["minimal", "low", "normal", "high"]
+
+ENV_PREFIX = "GROVE_EDGE_"
+CONFIG_NAME = "grove-edge.toml"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Owner(_Section):
+    """Whose memory it is."""
+
+    name: str = Field("", description="The wearer's name as others say it; empty: not given.")
+    zone: str = Field("", description="IANA zone such as Europe/Zurich; empty: the machine's.")
+    consent: bool = Field(False, description="The owner has read what is stored and agreed (set by setup).")
+
+
+class Growth(_Section):
+    """Constants of GROVE's table 10 for one profile."""
+
+    window_s: float = Field(30.0, gt=0, le=300, description="Length of a window, seconds.")
+    frame_interval_s: float = Field(5.0, gt=0, le=60, description="Time between sampled frames, seconds.")
+    cap_s: float = Field(600.0, gt=0, description="Longest episode, seconds.")
+    gap_s: float = Field(60.0, gt=0, description="A recording gap longer than this forces a cut, seconds.")
+    min_frames: int = Field(5, ge=1, description="Frames an open unit needs before a semantic check.")
+    anchors: int = Field(3, ge=1, description="Recent windows of the open unit an arriving window is compared with.")
+
+
+class Memory(_Section):
+    """How the memory grows."""
+
+    profile: ProfileName = Field("wear", description="wear: all-day; clip: files under ten minutes.")
+    domain: Domain = Field("daily", description="daily, procedure or third-person.")
+    wear: Growth = Growth()
+    clip: Growth = Growth(window_s=10.0, frame_interval_s=2.0, cap_s=120.0)
+    moment_ceiling: int = Field(200, ge=5, description="Most moments of one episode.")
+    pattern_batch: int = Field(10, ge=1, description="Candidates judged together.")
+    resynthesis: int = Field(5, ge=1, description="Newest episodes read in full when a pattern is rewritten.")
+    reestimate: int = Field(3, ge=1, description="Updates of a pattern between re-estimations of roles and coherence.")
+    synchronous: Literal["full", "normal"] = Field("full", description="full: a commit survives a power cut.")
+
+    def growth(self, profile: ProfileName) -> Growth:
+        """The constants of a profile."""
+        return self.wear if profile == "wear" else self.clip
+
+
+class Capture(_Section):
+    """Camera and microphone."""
+
+    source: str = Field("camera", description="camera, a file, a folder of images, or a URL.")
+    mic: str = Field("default", description="default, a WAV file, or none.")
+    width: int = Field(1280, ge=160, le=3840, description="Wanted frame width, pixels.")
+    height: int = Field(720, ge=120, le=2160, description="Wanted frame height, pixels.")
+    stale_s: float = Field(10.0, gt=0, description="A source whose newest frame is older is opened anew, seconds.")
+    backoff_s: float = Field(2.0, gt=0, description="First wait before a dead source is opened again, seconds.")
+    backoff_max_s: float = Field(32.0, gt=0, description="Longest such wait, seconds.")
+
+
+class Perception(_Section):
+    """What is looked for in frames and sound."""
+
+    blur_min: float = Field(20.0, ge=0, description="Laplacian variance below which a frame is too blurred to keep.")
+    change_min: float = Field(20.0, ge=0, description="Mean gray difference to the last kept frame, 0-255.")
+    ssim_max: float = Field(
+        0.92, ge=0, le=1, description="A frame more alike than this to the last kept one repeats it."
+    )
+    object_score: float = Field(0.45, ge=0, le=1, description="Least score of a detected object.")
+    text_score: float = Field(0.9, ge=0, le=1, description="Least score of a line of text.")
+    text_side_px: int = Field(960, ge=160, description="Longer side a frame is scaled to before reading text, pixels.")
+    speech: bool = Field(True, description="Transcribe speech.")
+    blur_faces: bool = Field(False, description="Blur faces in stored keyframes.")
+    keyframe_side_px: int = Field(1280, ge=160, description="Longer side of stored keyframes, pixels.")
+    keyframe_quality: int = Field(85, ge=20, le=100, description="JPEG quality of stored keyframes.")
+
+
+class Models(_Section):
+    """Which model plays which role; ids are those of `grove-edge models list`."""
+
+    text_embedding: str = Field("wordllama-256", description="Text embedding the database is made with.")
+    threads: int = Field(2, ge=1, description="Threads an engine may use.")
+
+
+class Voice(_Section):
+    """Speaking and listening."""
+
+    speaker: str = Field("default", description="default, a WAV file, or none.")
+    tts: str = Field("piper-joe", description="Voice for answers and alerts.")
+    speak_alerts: bool = Field(True, description="Speak delivered alerts.")
+
+
+class Quiet(_Section):
+    """Hours in which only critical alerts are spoken, local time."""
+
+    start: str = Field("", pattern=r"^$|^([01]\d|2[0-3]):[0-5]\d$", description="HH:MM, empty: no quiet hours.")
+    end: str = Field("", pattern=r"^$|^([01]\d|2[0-3]):[0-5]\d$", description="HH:MM; may lie after midnight.")
+    weekdays: str = Field("mon tue wed thu fri sat sun", description="Days on which the hours begin.")
+
+
+class Alerts(_Section):
+    """The wearer's patience."""
+
+    frequency: Frequency = Field("normal", description="minimal, low, normal or high.")
+    quiet: Quiet = Quiet()
+
+
+class Device(_Section):
+    """The device around the runtime."""
+
+    health_port: int = Field(0, ge=0, le=65535, description="HTTP port of /health on loopback; 0: none.")
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_mb: float = Field(5.0, gt=0, description="Size at which the log is rotated, megabytes.")
+    log_files: int = Field(5, ge=1, description="Rotated logs kept.")
+
+
+class Config(BaseSettings):
+    """All settings."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    owner: Owner = Owner()
+    memory: Memory = Memory()
+    capture: Capture = Capture()
+    perception: Perception = Perception()
+    models: Models = Models()
+    voice: Voice = Voice()
+    alerts: Alerts = Alerts()
+    device: Device = Device()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, whose values come as arguments."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def config_path() -> Path:
+    """Where the settings file is looked for: $GROVE_EDGE_CONFIG, else the XDG config folder."""
+    given = os.environ.get(ENV_PREFIX + "CONFIG")
+    return Path(given) if given else _xdg("XDG_CONFIG_HOME", ".config") / CONFIG_NAME
+
+
+def data_dir() -> Path:
+    """Where memories live (XDG data folder)."""
+    return _xdg("XDG_DATA_HOME", ".local/share")
+
+
+def state_dir() -> Path:
+    """Where logs and spools live (XDG state folder)."""
+    return _xdg("XDG_STATE_HOME", ".local/state")
+
+
+def cache_dir() -> Path:
+    """Where what can be made again lives (XDG cache folder)."""
+    return _xdg("XDG_CACHE_HOME", ".cache")
+
+
+def runtime_dir() -> Path:
+    """Where the control socket lives: the user's runtime folder, else one of our own under the state folder."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(base) / "grove-edge" if base and Path(base).is_dir() else state_dir() / "run"
+
+
+def private_dir(path: Path) -> Path:
+    """Make a folder that only its owner can enter (0700).  Raises ConfigError when it cannot be made."""
+    try:
+        path.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"The folder {path} cannot be made ({error.strerror}): check its permissions.") from error
+    return path
+
+
+def load(path: Path | None = None) -> Config:
+    """Read the settings file (if there is one) and the environment.  Raises ConfigError naming the wrong key."""
+    file = path or config_path()
+    values: dict[str, Any] = {}
+    if file.exists():
+        try:
+            values = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{file} cannot be read as TOML ({error}): correct it or move it away.") from error
+    elif path is not None:
+        raise ConfigError(f"There is no settings file at {file}: check the path, or run grove-edge setup.")
+    _check_environment()
+    for variable, (section, key) in _SHORT.items():
+        if variable in os.environ:
+            values.setdefault(section, {})[key] = os.environ[variable]
+    try:
+        return Config(**values)
+    except (ValidationError, SettingsError) as error:
+        if isinstance(error, SettingsError):
+            raise ConfigError(f"The environment holds a setting that cannot be read: {error}") from error
+        first = error.errors()[0]
+        where = ".".join(str(p) for p in first["loc"])
+        raise ConfigError(f"Setting {where}: {first['msg']}. Correct it in {file} or the environment.") from error
+
+
+_NOT_SETTINGS = {ENV_PREFIX + name for name in ("CONFIG", "TEST_LLM")}
+_SHORT = {ENV_PREFIX + "OWNER_NAME": ("owner", "name"), ENV_PREFIX + "OWNER_ZONE": ("owner", "zone")}
+
+
+def _check_environment() -> None:
+    """A variable that names no section would be passed over in silence: refuse it."""
+    for variable in os.environ:
+        if variable.startswith(ENV_PREFIX) and variable not in _NOT_SETTINGS and variable not in _SHORT:
+            section, _, key = variable[len(ENV_PREFIX) :].lower().partition("__")
+            if section not in Config.model_fields or not key:
+                raise ConfigError(
+                    f"{variable} names no setting: write {ENV_PREFIX}SECTION__KEY, as in {ENV_PREFIX}OWNER__NAME."
+                )
+
+
+def _xdg(variable: str, fallback: str) -> Path:
+    base = os.environ.get(variable)
+    return (Path(base) if base and Path(base).is_absolute() else Path.home() / fallback) / "grove-edge"

@@ -1,0 +1,101 @@
+"""Opening the database file: driver, extension, pragmas, checks, permissions.
+
+The driver is sqlcipher3: it carries its own SQLite (new enough to be free of the WAL-reset race fixed in 3.51.3),
+loads extensions on every Python, and can encrypt.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import sqlcipher3
+import sqlite_vec
+
+from storage.errors import EngineTooOld, StorageError, StoreLocked, StoreUnreadable, StoreUnwritable
+
+Connection: TypeAlias = Any  # sqlcipher3 ships no types; its connection is the sqlite3 one
+
+MIN_SQLITE = (3, 51, 3)
+MIN_VEC = (0, 1, 9)
+BUSY_MS = 10_000
+DriverError: type[Exception] = sqlcipher3.Error
+
+
+def connect(path: Path | None, *, read_only: bool = False, synchronous: str = "full") -> Connection:
+    """A connection with the extension loaded and the pragmas set; `path` None is a database in memory.
+
+    `synchronous` "full" makes every commit survive a power cut (one fsync of the WAL per commit); "normal" survives
+    a crash of the process but may lose the last commits when power fails. Raises StorageError subclasses.
+    """
+    if path is not None and not read_only:
+        _claim(path)
+    target = ":memory:" if path is None else str(path)
+    try:
+        db = sqlcipher3.connect(target, check_same_thread=False, isolation_level=None, timeout=BUSY_MS / 1000)
+        db.enable_load_extension(True)
+        sqlite_vec.load(db)
+        db.enable_load_extension(False)
+        db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("PRAGMA cache_size = -8192")
+        if read_only:
+            db.execute("PRAGMA query_only = ON")
+        else:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute(f"PRAGMA synchronous = {synchronous}")
+            db.execute("PRAGMA wal_autocheckpoint = 500")
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except DriverError as error:
+        raise translate(error, path) from error
+    return db
+
+
+def check_engine(db: Connection) -> dict[str, str]:
+    """Versions of the engine; raises EngineTooOld when one cannot be relied on."""
+    sqlite, vec = (str(db.execute(f"SELECT {f}()").fetchone()[0]) for f in ("sqlite_version", "vec_version"))
+    if _numbers(sqlite) < MIN_SQLITE:
+        raise EngineTooOld(f"SQLite {sqlite} has a known corruption race: install sqlcipher3 0.6.4 or newer.")
+    if _numbers(vec) < MIN_VEC:
+        raise EngineTooOld(f"sqlite-vec {vec} is too old: install sqlite-vec 0.1.9 or newer.")
+    options = {row[0] for row in db.execute("PRAGMA compile_options")}
+    if "ENABLE_FTS5" not in options:
+        raise EngineTooOld("This SQLite lacks FTS5 full-text search: install sqlcipher3 0.6.4 or newer.")
+    return {"sqlite": sqlite, "sqlite_vec": vec, "driver": f"sqlcipher3 {sqlcipher3.version}"}
+
+
+def translate(error: Exception, path: Path | None) -> StorageError:
+    """A driver's error as one of ours, with what to do about it."""
+    text, where = str(error), f"{path}" if path is not None else "the database in memory"
+    low = text.lower()
+    if "locked" in low or "busy" in low:
+        return StoreLocked(f"{where} is being written by another process: stop it, or choose another --db.")
+    if "not a database" in low or "encrypted" in low:
+        return StoreUnreadable(f"{where} is not a grove-edge database (or it is encrypted): choose another --db.")
+    if "malformed" in low or "corrupt" in low:
+        return StoreUnreadable(f"{where} is damaged ({text}): restore it from a backup.")
+    if "full" in low:
+        return StoreUnwritable(f"No space left while writing {where}: free some space; nothing was half written.")
+    if "readonly" in low or "read-only" in low or "unable to open" in low or "i/o" in low:
+        return StoreUnwritable(f"{where} cannot be opened or written ({text}): check the path and its permissions.")
+    return StorageError(f"{where}: {text}")
+
+
+def _claim(path: Path) -> None:
+    """Make the folder (0700 when it is new) and the file (0600) before SQLite would make them with the umask's mode."""
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, mode=0o700)
+        if path.is_dir():
+            raise StoreUnwritable(f"{path} is a folder: give --db the path of a file.")
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StoreUnwritable(f"{path} cannot be written ({reason}): choose another --db or fix the folder.") from error
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(p) for p in version.lstrip("v").split("-")[0].split(".") if p.isdigit())

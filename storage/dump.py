@@ -1,0 +1,60 @@
+"""The canonical dump: every row of the memory as a JSON line in a fixed order, for comparing and for the record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from storage.connect import Connection
+from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.records import Us
+
+# table -> (columns to leave out, how a row is known, order).  `?` is the cutoff.
+_TABLES: dict[str, tuple[str, str]] = {
+    "recording": ("EXISTS (SELECT 1 FROM window w WHERE w.recording_id = x.id AND w.t_end <= ?)", "x.id"),
+    "window": ("x.t_end <= ?", "x.id"),
+    "item": ("x.window_id IN (SELECT id FROM window WHERE t_end <= ?)", "x.id"),
+    "entity": ("x.window_id IN (SELECT id FROM window WHERE t_end <= ?)", "x.id"),
+    "keyframe": ("x.window_id IN (SELECT id FROM window WHERE t_end <= ?)", "x.id"),
+    "gap": ("x.window_id IN (SELECT id FROM window WHERE t_end <= ?)", "x.id"),
+    "episode": ("x.known <= ?", "x.id"),
+    "moment": ("x.known <= ?", "x.id"),
+    "pattern": ("x.known <= ?", "x.id"),
+    "pattern_version": ("x.known <= ?", "x.pattern_id, x.version"),
+    "edge": ("x.known <= ?", "x.pattern_id, x.episode_id, x.known"),
+    "intention": ("x.known <= ?", "x.id"),
+    "intention_version": ("x.known <= ?", "x.intention_id, x.version"),
+    "service": ("x.known <= ?", "x.id"),
+    "decision": ("x.t <= ?", "x.id"),
+}
+
+
+def dump(db: Connection, until: Us) -> Iterator[str]:
+    """One line a row: {"table": ..., column: value, ...}; a row with a vector carries the vector's sha256."""
+    vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
+    for table, (visible, order) in _TABLES.items():
+        columns = [r[1] for r in db.execute(f"PRAGMA table_info({table})")]
+        for values in db.execute(f"SELECT x.* FROM {table} x WHERE {visible} ORDER BY {order}", (until,)).fetchall():
+            row = {"table": table, **dict(zip(columns, values, strict=True))}
+            if table in vec_of:
+                found = db.execute(f"SELECT embedding FROM {vec_of[table]} WHERE rowid = ?", (row["id"],)).fetchone()
+                row["vector"] = None if found is None else hashlib.sha256(found[0]).hexdigest()
+            yield json.dumps(row, ensure_ascii=False, sort_keys=True)
+
+
+def orphans(db: Connection) -> list[str]:
+    """Index rows without an owner and owners the full-text index lost; empty when all is well."""
+    found = []
+    for vec, owner in VECTOR_TABLES:
+        lost = db.execute(
+            f"SELECT count(*) FROM {vec}_rowids v WHERE NOT EXISTS (SELECT 1 FROM {owner} o WHERE o.id = v.rowid)"
+        ).fetchone()[0]
+        if lost:
+            found.append(f"{lost} vectors of {vec} have no row in {owner}")
+    for fts, (owner, _) in FTS_TABLES.items():
+        rows = db.execute(f"SELECT count(*) FROM {owner}").fetchone()[0]
+        indexed = db.execute(f"SELECT count(*) FROM {fts}_docsize").fetchone()[0]
+        if rows != indexed:
+            found.append(f"{fts} holds {indexed} rows, {owner} {rows}")
+    return found

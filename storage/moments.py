@@ -1,0 +1,94 @@
+"""Stratum F: moments.  All its SQL is here."""
+
+from __future__ import annotations
+
+from storage import vectors
+from storage.connect import Connection
+from storage.errors import NotFound
+from storage.records import Moment, Us
+from storage.vectors import Vector
+
+_MOMENT = (
+    "SELECT episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, known, made_by, id "
+    "FROM moment "
+)
+
+
+class MomentReader:
+    """Reads of F as known at `until`."""
+
+    def __init__(self, db: Connection, until: Us) -> None:
+        self._db, self._until = db, until
+
+    def get(self, moment_id: int) -> Moment:
+        """One moment.  Raises NotFound."""
+        found = self._rows("WHERE id = ? AND known <= ?", (moment_id, self._until))
+        if not found:
+            raise NotFound(f"There is no moment m{moment_id} at that time.")
+        return found[0]
+
+    def many(self, ids: list[int]) -> dict[int, Moment]:
+        """Moments by id, those that are known."""
+        found: dict[int, Moment] = {}
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            marks = ",".join("?" * len(part))
+            for moment in self._rows(f"WHERE id IN ({marks}) AND known <= ?", (*part, self._until)):
+                found[moment.id] = moment
+        return found
+
+    def between(self, start: Us | None = None, end: Us | None = None, limit: int | None = None) -> list[Moment]:
+        """Moments with start <= t < end, in time order."""
+        low = -(2**62) if start is None else start
+        high = 2**62 if end is None else end
+        return self._rows(
+            "WHERE t >= ? AND t < ? AND known <= ? ORDER BY t, id LIMIT ?",
+            (low, high, self._until, -1 if limit is None else limit),
+        )
+
+    def of_episode(self, episode_id: int) -> list[Moment]:
+        """The moments of an episode in time order."""
+        return self._rows("WHERE episode_id = ? AND known <= ? ORDER BY t, id", (episode_id, self._until))
+
+    def count(self) -> int:
+        """How many moments are known."""
+        return int(self._db.execute("SELECT count(*) FROM moment WHERE known <= ?", (self._until,)).fetchone()[0])
+
+    def _rows(self, where: str, values: tuple[object, ...]) -> list[Moment]:
+        return [_moment(row) for row in self._db.execute(_MOMENT + where, values)]
+
+
+class MomentWriter:
+    """Writes of F, inside one transaction of the store."""
+
+    def __init__(self, db: Connection, dim: int) -> None:
+        self._db, self._dim = db, dim
+
+    def add(self, moment: Moment, vector: Vector) -> int:
+        """Store a moment; returns its id."""
+        row = self._db.execute(
+            "INSERT INTO moment(episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, "
+            "known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                moment.episode_id,
+                moment.window_id,
+                moment.t,
+                moment.offset_s,
+                moment.text,
+                "\n".join(moment.keywords),
+                moment.role,
+                moment.weight,
+                moment.category,
+                moment.place,
+                moment.known,
+                moment.made_by,
+            ),
+        ).lastrowid
+        vectors.put(self._db, "moment_vec", int(row), vector, self._dim)
+        return int(row)
+
+
+def _moment(row: tuple[object, ...]) -> Moment:
+    values = list(row)
+    values[5] = tuple(k for k in str(row[5]).split("\n") if k)
+    return Moment(*values)  # type: ignore[arg-type]

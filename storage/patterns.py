@@ -1,0 +1,144 @@
+"""Stratum P: patterns as chains of versions, and the group edges to their episodes.  All its SQL is here."""
+
+from __future__ import annotations
+
+from storage import vectors
+from storage.connect import Connection
+from storage.errors import NotFound
+from storage.records import Edge, Pattern, Us
+from storage.vectors import Vector
+
+_COLUMNS = (
+    "v.kind, v.title, v.summary, v.keywords, v.coherence, v.recurrence, v.days, v.frequency, v.typical_minute, "
+    "v.spread_min, v.known, v.made_by, v.version, v.pattern_id"
+)
+# The newest version known at t of each pattern: no other version of the chain that is known at t is newer.
+_NEWEST = (
+    "v.known <= ? AND NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = v.pattern_id "
+    "AND n.known <= ? AND n.version > v.version)"
+)
+
+
+class PatternReader:
+    """Reads of P as known at `until`: of each pattern its newest version not after it."""
+
+    def __init__(self, db: Connection, until: Us) -> None:
+        self._db, self._until = db, until
+
+    def get(self, pattern_id: int) -> Pattern:
+        """One pattern.  Raises NotFound."""
+        found = self._rows("WHERE v.pattern_id = ? AND " + _NEWEST, (pattern_id, self._until, self._until))
+        if not found:
+            raise NotFound(f"There is no pattern p{pattern_id} at that time.")
+        return found[0]
+
+    def all(self) -> list[Pattern]:
+        """Every known pattern, in the order they came."""
+        return self._rows(f"WHERE {_NEWEST} ORDER BY v.pattern_id", (self._until, self._until))
+
+    def versions(self, pattern_id: int) -> list[Pattern]:
+        """The chain of a pattern up to this time, oldest first."""
+        return self._rows(
+            "WHERE v.pattern_id = ? AND v.known <= ? ORDER BY v.version",
+            (pattern_id, self._until),
+        )
+
+    def by_version_row(self, rows: list[int]) -> dict[int, Pattern]:
+        """Patterns by the row of a version, only where that version is the newest known one."""
+        found: dict[int, Pattern] = {}
+        for start in range(0, len(rows), 500):
+            part = rows[start : start + 500]
+            marks = ",".join("?" * len(part))
+            for row in self._db.execute(
+                f"SELECT v.id, {_COLUMNS} FROM pattern_version v WHERE v.id IN ({marks}) AND {_NEWEST}",
+                (*part, self._until, self._until),
+            ):
+                found[row[0]] = _pattern(row[1:])
+        return found
+
+    def edges(self, pattern_id: int) -> list[Edge]:
+        """The newest known edge to each episode of a pattern, in the order of the episodes' time."""
+        rows = self._db.execute(
+            "SELECT g.pattern_id, g.episode_id, g.role, g.weight, g.known FROM edge g "
+            "JOIN episode e ON e.id = g.episode_id "
+            "WHERE g.pattern_id = ? AND g.known <= ? AND NOT EXISTS (SELECT 1 FROM edge n WHERE "
+            "n.pattern_id = g.pattern_id AND n.episode_id = g.episode_id AND n.known <= ? AND n.known > g.known) "
+            "ORDER BY e.t_start, e.id",
+            (pattern_id, self._until, self._until),
+        )
+        return [Edge(*row) for row in rows]
+
+    def of_episode(self, episode_id: int) -> list[int]:
+        """Ids of the patterns an episode belongs to."""
+        rows = self._db.execute(
+            "SELECT DISTINCT pattern_id FROM edge WHERE episode_id = ? AND known <= ? ORDER BY 1",
+            (episode_id, self._until),
+        )
+        return [row[0] for row in rows]
+
+    def count(self) -> int:
+        """How many patterns are known."""
+        return int(self._db.execute("SELECT count(*) FROM pattern WHERE known <= ?", (self._until,)).fetchone()[0])
+
+    def vectors(self) -> dict[int, Vector]:
+        """Embeddings of the newest version of every known pattern, by pattern id."""
+        rows = dict(
+            self._db.execute(
+                f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE {_NEWEST}", (self._until, self._until)
+            ).fetchall()
+        )
+        found = vectors.get(self._db, "pattern_vec", list(rows))
+        return {rows[row]: vector for row, vector in found.items()}
+
+    def _rows(self, where: str, values: tuple[object, ...]) -> list[Pattern]:
+        return [_pattern(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM pattern_version v {where}", values)]
+
+
+class PatternWriter:
+    """Writes of P, inside one transaction of the store."""
+
+    def __init__(self, db: Connection, dim: int) -> None:
+        self._db, self._dim = db, dim
+
+    def put(self, pattern: Pattern, vector: Vector) -> int:
+        """Append a version: of a new pattern when `pattern.id` is 0, else of that one.  Returns the pattern's id."""
+        pattern_id = pattern.id
+        if not pattern_id:
+            pattern_id = int(self._db.execute("INSERT INTO pattern(known) VALUES (?)", (pattern.known,)).lastrowid)
+        last = self._db.execute("SELECT max(version) FROM pattern_version WHERE pattern_id = ?", (pattern_id,))
+        version = int(last.fetchone()[0] or 0) + 1
+        row = self._db.execute(
+            "INSERT INTO pattern_version(pattern_id, version, kind, title, summary, keywords, coherence, recurrence, "
+            "days, frequency, typical_minute, spread_min, known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                pattern_id,
+                version,
+                pattern.kind,
+                pattern.title,
+                pattern.summary,
+                "\n".join(pattern.keywords),
+                pattern.coherence,
+                pattern.recurrence,
+                pattern.days,
+                pattern.frequency,
+                pattern.typical_minute,
+                pattern.spread_min,
+                pattern.known,
+                pattern.made_by,
+            ),
+        ).lastrowid
+        vectors.put(self._db, "pattern_vec", int(row), vector, self._dim)
+        return pattern_id
+
+    def link(self, edge: Edge) -> None:
+        """Append a version of an edge."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO edge(pattern_id, episode_id, role, weight, known) VALUES (?, ?, ?, ?, ?)",
+            (edge.pattern_id, edge.episode_id, edge.role, edge.weight, edge.known),
+        )
+
+
+def _pattern(row: tuple[object, ...]) -> Pattern:
+    values = list(row)
+    values[3] = tuple(k for k in str(row[3]).split("\n") if k)
+    return Pattern(*values)  # type: ignore[arg-type]

@@ -1,0 +1,58 @@
+"""Taking back what the end of a recording derived, when the recording turns out to go on.
+
+A recording that stops closes its open unit one gap after its last window.  When it is continued from that very
+window, those rows would come from a future that did not happen; because each carries `known`, they can be removed
+exactly.  Only rows known after `until` of that recording's last unit go: the trace itself is never touched.
+"""
+
+from __future__ import annotations
+
+from storage.connect import Connection
+from storage.records import Us
+
+
+def rewind(db: Connection, until: Us, recording: str) -> int:
+    """Remove episodes of `recording` known after `until` and all that rests on them; returns how many rows went."""
+    episodes = [
+        row[0]
+        for row in db.execute(
+            "SELECT e.id FROM episode e JOIN recording r ON r.id = e.recording_id WHERE r.name = ? AND e.known > ?",
+            (recording, until),
+        )
+    ]
+    if not episodes:
+        return 0
+    marks = ",".join("?" * len(episodes))
+    refs = [f"e{i}" for i in episodes]
+    # What rests on them: versions of their patterns and services that cite them, made at or after that time.
+    patterns = [
+        r[0] for r in db.execute(f"SELECT DISTINCT pattern_id FROM edge WHERE episode_id IN ({marks})", episodes)
+    ]
+    gone = 0
+    services = [
+        row[0]
+        for row in db.execute("SELECT id, evidence FROM service WHERE known > ?", (until,))
+        if set(str(row[1]).split("\n")) & set(refs)
+    ]
+    for service in services:
+        gone += db.execute("DELETE FROM decision WHERE service_id = ?", (service,)).rowcount
+        gone += db.execute("DELETE FROM service WHERE id = ?", (service,)).rowcount
+    for pattern in patterns:
+        rows = [
+            r[0]
+            for r in db.execute("SELECT id FROM pattern_version WHERE pattern_id = ? AND known > ?", (pattern, until))
+        ]
+        for row in rows:
+            db.execute("DELETE FROM pattern_vec WHERE rowid = ?", (row,))
+            gone += db.execute("DELETE FROM pattern_version WHERE id = ?", (row,)).rowcount
+        gone += db.execute("DELETE FROM edge WHERE pattern_id = ? AND known > ?", (pattern, until)).rowcount
+        gone += db.execute(
+            "DELETE FROM pattern WHERE id = ? AND NOT EXISTS (SELECT 1 FROM pattern_version WHERE pattern_id = pattern.id)",
+            (pattern,),
+        ).rowcount
+    for table, vec, column in (("moment", "moment_vec", "episode_id"), ("episode", "episode_vec", "id")):
+        rows = [r[0] for r in db.execute(f"SELECT id FROM {table} WHERE {column} IN ({marks})", episodes)]
+        for row in rows:
+            db.execute(f"DELETE FROM {vec} WHERE rowid = ?", (row,))
+            gone += db.execute(f"DELETE FROM {table} WHERE id = ?", (row,)).rowcount
+    return gone

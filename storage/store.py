@@ -1,0 +1,216 @@
+"""The database file: one writer, many readers, everything in transactions."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage import dump as dumping
+from storage import rewind
+from storage.connect import Connection, DriverError, check_engine, connect, translate
+from storage.episodes import EpisodeWriter
+from storage.errors import StorageError, StoreUnreadable
+from storage.health import HealthWriter
+from storage.intentions import IntentionWriter
+from storage.migrations import migrate
+from storage.moments import MomentWriter
+from storage.patterns import PatternWriter
+from storage.records import Us
+from storage.services import ServiceWriter
+from storage.snapshot import FOREVER, Snapshot
+from storage.trace import TraceWriter
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpace:
+    """The text-embedding model a database speaks: its id and the length of its vectors."""
+
+    id: str
+    dim: int
+
+
+class Transaction:
+    """The writers of every stratum inside one transaction; `snapshot` sees what it has written so far."""
+
+    def __init__(self, db: Connection, dim: int) -> None:
+        self._db = db
+        self.trace = TraceWriter(db, dim)
+        self.episodes = EpisodeWriter(db, dim)
+        self.moments = MomentWriter(db, dim)
+        self.patterns = PatternWriter(db, dim)
+        self.intentions = IntentionWriter(db)
+        self.services = ServiceWriter(db)
+        self.health = HealthWriter(db)
+
+    def snapshot(self, until: Us = FOREVER) -> Snapshot:
+        """The memory as known at `until`, with this transaction's own rows."""
+        return Snapshot(self._db, until)
+
+    def rewind(self, until: Us, recording: str) -> int:
+        """Take back what an early end of a recording derived after `until`; returns how many rows went."""
+        return rewind.rewind(self._db, until, recording)
+
+
+class Store:
+    """An open database.  Thread-safe: writers queue on a lock, each snapshot has a connection of its own."""
+
+    def __init__(self, path: Path | None, writer: Connection, space: EmbeddingSpace, *, read_only: bool) -> None:
+        self.path, self.space, self.read_only = path, space, read_only
+        self._writer = writer
+        self._lock = threading.RLock()
+        self._free: list[Connection] = []
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: Path | None,
+        *,
+        space: EmbeddingSpace | None = None,
+        create: bool = True,
+        read_only: bool = False,
+        synchronous: str = "full",
+    ) -> Store:
+        """Open (or create) a database; `path` None keeps it in memory.
+
+        `space` is the embedding it is made with; a database that was made with another one is refused, because its
+        vectors could not be compared.  Raises StorageError subclasses, each with what to do.
+        """
+        if path is not None and not path.exists() and (read_only or not create):
+            raise StoreUnreadable(f"There is no memory at {path} yet: run or replay something first, or check --db.")
+        db = connect(path, read_only=read_only, synchronous=synchronous)
+        try:
+            check_engine(db)
+            stored = _space(db)
+            if read_only or (stored is None and not create):
+                if stored is None:
+                    raise StoreUnreadable(f"{path} holds no memory: run or replay something into it first.")
+            else:
+                if stored is None and _foreign(db):
+                    raise StoreUnreadable(f"{path} is another program's database: choose another --db.")
+                migrate(db, (stored or space or EmbeddingSpace("hash-256", 256)).dim)
+            if stored is None:
+                stored = space or EmbeddingSpace("hash-256", 256)
+                db.execute("INSERT INTO meta VALUES ('embedding_id', ?)", (stored.id,))
+                db.execute("INSERT INTO meta VALUES ('embedding_dim', ?)", (str(stored.dim),))
+            if space is not None and space != stored:
+                raise StoreUnreadable(
+                    f"{path} was made with the embedding {stored.id} ({stored.dim}-d), not {space.id} ({space.dim}-d): "
+                    "set models.text_embedding to the former, or use another --db."
+                )
+        except DriverError as error:
+            db.close()
+            raise translate(error, path) from error
+        except BaseException:
+            db.close()
+            raise
+        return cls(path, db, stored, read_only=read_only)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Write: commits at the end, rolls everything back on an error."""
+        with self._lock:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield Transaction(self._writer, self.space.dim)
+                except BaseException:
+                    self._writer.execute("ROLLBACK")
+                    raise
+                self._writer.execute("COMMIT")
+            except DriverError as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise translate(error, self.path) from error
+
+    @contextmanager
+    def snapshot(self, until: Us | None = None) -> Iterator[Snapshot]:
+        """Read the memory as known at `until` (all of it when None); never blocks the writer."""
+        db = self._borrow()
+        try:
+            if self.path is not None:
+                db.execute("BEGIN")
+            yield Snapshot(db, FOREVER if until is None else until)
+        except DriverError as error:
+            raise translate(error, self.path) from error
+        finally:
+            self._return(db)
+
+    def dump(self, until: Us | None = None) -> Iterator[str]:
+        """The canonical dump of the memory as known at `until`: one JSON line a row, equal for equal memories."""
+        db = self._borrow()
+        try:
+            yield from dumping.dump(db, FOREVER if until is None else until)
+        finally:
+            self._return(db)
+
+    def integrity(self) -> list[str]:
+        """What SQLite's own check and the check for orphans find wrong; empty when all is well."""
+        db = self._borrow()
+        try:
+            found = [str(r[0]) for r in db.execute("PRAGMA integrity_check") if r[0] != "ok"]
+            found += [f"orphan: {tuple(r)}" for r in db.execute("PRAGMA foreign_key_check")]
+            return found + dumping.orphans(db)
+        finally:
+            self._return(db)
+
+    def close(self) -> None:
+        """Close every connection; the WAL is folded into the file."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for db in self._free:
+                db.close()
+            self._free.clear()
+            try:
+                if not self.read_only:
+                    self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            except DriverError as error:
+                raise translate(error, self.path) from error
+            finally:
+                self._writer.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _borrow(self) -> Connection:
+        if self.path is None:
+            self._lock.acquire()
+            return self._writer
+        with self._lock:
+            if self._closed:
+                raise StorageError("The memory was closed: open it again.")
+            if self._free:
+                return self._free.pop()
+        return connect(self.path, read_only=True)
+
+    def _return(self, db: Connection) -> None:
+        if self.path is None:
+            self._lock.release()
+            return
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        with self._lock:
+            if self._closed or len(self._free) >= 4:
+                db.close()
+            else:
+                self._free.append(db)
+
+
+def _space(db: Connection) -> EmbeddingSpace | None:
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        return None
+    values = dict(db.execute("SELECT key, value FROM meta WHERE key LIKE 'embedding_%'").fetchall())
+    return EmbeddingSpace(values["embedding_id"], int(values["embedding_dim"])) if values else None
+
+
+def _foreign(db: Connection) -> bool:
+    names = {r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return bool(names) and "migration" not in names

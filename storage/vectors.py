@@ -1,0 +1,39 @@
+"""Vectors on their way into and out of sqlite-vec: checked, packed, deleted by owner."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from storage.connect import Connection
+from storage.errors import BadVector
+
+Vector = npt.NDArray[np.float32]
+
+
+def pack(vector: Vector, dim: int) -> bytes:
+    """Little-endian float32 bytes of a vector of shape (dim,).  Raises BadVector on a wrong length or a non-number."""
+    array = np.asarray(vector, dtype="<f4")
+    if array.shape != (dim,):
+        raise BadVector(f"A vector of shape {array.shape} does not fit this database, which holds ({dim},).")
+    if not np.isfinite(array).all():
+        raise BadVector("A vector holds NaN or infinity: the embedding model is broken; nothing was stored.")
+    return array.tobytes()
+
+
+def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
+    """Store one vector; an all-zero one (nothing to embed) is left out, so that it never ranks."""
+    data = pack(vector, dim)
+    if any(data):
+        db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
+
+
+def get(db: Connection, table: str, rows: list[int]) -> dict[int, Vector]:
+    """The vectors of those rows that have one."""
+    found: dict[int, Vector] = {}
+    for start in range(0, len(rows), 500):
+        part = rows[start : start + 500]
+        marks = ",".join("?" * len(part))
+        for row, data in db.execute(f"SELECT rowid, embedding FROM {table} WHERE rowid IN ({marks})", part):
+            found[row] = np.frombuffer(data, dtype="<f4")
+    return found
