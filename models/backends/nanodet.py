@@ -147,14 +147,16 @@ class _View:
         """Boxes of the square in pixels of the frame, cut at its edge."""
         moved = (box - np.array([self.left, self.top] * 2, np.float32)) / self.scale
         edge = np.array([self.frame_width, self.frame_height] * 2, np.float32)
-        return np.minimum(np.maximum(moved, 0), edge).astype(np.float32)
+        clipped: NDArray[np.float32] = np.minimum(np.maximum(moved, 0), edge).astype(np.float32)
+        return clipped
 
     def pool(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Average (D, 13, 13) over the cells that lie more than half inside the frame."""
         cell = STRIDES[-1]
         rows = slice(*_cells(self.top / cell, (self.top + self.height) / cell))
         columns = slice(*_cells(self.left / cell, (self.left + self.width) / cell))
-        return features[:, rows, columns].mean(axis=(1, 2)).astype(np.float32)
+        pooled: NDArray[np.float32] = features[:, rows, columns].mean(axis=(1, 2)).astype(np.float32)
+        return pooled
 
 
 def _cells(start: float, end: float) -> tuple[int, int]:
