@@ -1,0 +1,86 @@
+"""English speech to text by Whisper through faster-whisper (CTranslate2, int8, greedy).
+
+Whisper makes up words in silence and noise, so a segment is dropped when the model itself doubts that anybody speaks,
+when it is very unsure, or when the text repeats itself (a compression ratio above 2.4, the paper's own sign of a loop:
+Radford et al. 2022, section 4.5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.backends.frames import check_speech
+from models.errors import EngineMissingError, LoadError, OutputError
+from models.roles import SPEECH_RATE, SpeechSegment
+
+NO_SPEECH = 0.6
+LOOPING = 2.4
+SHORTEST_S = 0.1
+
+
+class Whisper:
+    """An ASR over one CTranslate2 model. Not for several threads at once."""
+
+    def __init__(
+        self,
+        files: Mapping[str, Path],
+        *,
+        model_id: str = "whisper-tiny.en",
+        language: str = "en",
+        threads: int = 2,
+        device: str = "cpu",
+        min_confidence: float = 0.25,
+    ) -> None:
+        """`files` holds model.bin, config.json, tokenizer.json and vocabulary.txt, all in one folder."""
+        try:
+            from faster_whisper import WhisperModel
+        except ImportError as error:
+            raise EngineMissingError("faster-whisper is not installed; run `pip install faster-whisper`.") from error
+        folders = {path.parent for path in files.values()}
+        if len(folders) != 1:
+            raise LoadError(f"The files of {model_id} lie in different folders; pull the model again.")
+        try:
+            self._model: Any = WhisperModel(
+                str(folders.pop()), device=device, compute_type="int8", cpu_threads=threads, local_files_only=True
+            )
+        except Exception as error:  # CTranslate2 raises RuntimeError and ValueError, the tokenizer its own
+            raise LoadError(f"faster-whisper cannot load {model_id}: {error}") from error
+        self.id = model_id
+        self._language = language
+        self._min_confidence = min_confidence
+
+    def transcribe(self, pcm: NDArray[np.float32]) -> tuple[SpeechSegment, ...]:
+        """Segments with words in them; none for a sound under 0.1 s. Raises InputError, OutputError."""
+        check_speech(pcm)
+        if self._model is None:
+            raise LoadError("The speech recogniser was closed.")
+        if pcm.size < SHORTEST_S * SPEECH_RATE:
+            return ()
+        try:
+            found, _ = self._model.transcribe(
+                pcm, language=self._language, beam_size=1, temperature=0.0, condition_on_previous_text=False,
+                vad_filter=False, no_speech_threshold=NO_SPEECH,
+            )  # fmt: skip
+            segments = list(found)
+        except Exception as error:
+            raise OutputError(f"faster-whisper failed on {pcm.size / SPEECH_RATE:.1f} s of sound: {error}") from error
+        return tuple(s for s in map(self._segment, segments) if s is not None)
+
+    def close(self) -> None:
+        self._model = None
+
+    def _segment(self, raw: Any) -> SpeechSegment | None:
+        text = raw.text.strip()
+        confidence = math.exp(min(0.0, raw.avg_logprob))
+        doubtful = raw.no_speech_prob > NO_SPEECH and confidence < 0.6
+        if not any(c.isalnum() for c in text) or doubtful or confidence < self._min_confidence:
+            return None
+        if raw.compression_ratio > LOOPING:
+            return None
+        return SpeechSegment(float(raw.start), float(raw.end), text, confidence)
