@@ -80,11 +80,13 @@ class PatternReader:
         """How many patterns are known."""
         return int(self._db.execute("SELECT count(*) FROM pattern WHERE known <= ?", (self._until,)).fetchone()[0])
 
-    def vectors(self) -> dict[int, Vector]:
-        """Embeddings of the newest version of every known pattern, by pattern id."""
+    def vectors_of(self, pattern_ids: list[int]) -> dict[int, Vector]:
+        """Embeddings of the newest known version of each of those patterns, by pattern id."""
+        marks = ",".join("?" * len(pattern_ids))
         rows = dict(
             self._db.execute(
-                f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE {_NEWEST}", (self._until, self._until)
+                f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.pattern_id IN ({marks}) AND {_NEWEST}",
+                (*pattern_ids, self._until, self._until),
             ).fetchall()
         )
         found = vectors.get(self._db, "pattern_vec", list(rows))

@@ -41,7 +41,72 @@ PLANS: dict[Stratum, Plan] = {
 
 # Words that carry no content of their own; they would only make FTS5 walk long lists.
 STOPWORDS = frozenset(
-    ["a", "an", "and", "are", "as", "at", "be", "been", "by", "did", "do", "does", "for", "from", "had", "has", "have", "he", "her", "him", "his", "how", "i", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "our", "she", "so", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "up", "us", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "you", "your"]
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "him",
+        "his",
+        "how",
+        "i",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "me",
+        "my",
+        "of",
+        "on",
+        "or",
+        "our",
+        "she",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "to",
+        "up",
+        "us",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "you",
+        "your",
+    ]
 )
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?", re.UNICODE)
 
@@ -92,7 +157,7 @@ def search(
             row[0]
             for row in db.execute(
                 f"SELECT rowid, distance FROM {plan.vec} WHERE embedding MATCH ? AND k = ? "
-                f"AND rowid IN (SELECT o.id FROM {plan.owner} WHERE {visible}) ORDER BY distance, rowid",
+                f"AND rowid IN (SELECT o.id FROM {plan.owner} WHERE {visible}) ORDER BY distance",
                 (pack(vector, len(vector)), min(depth, 4096), *bounds),
             )
         ]

@@ -74,6 +74,18 @@ class TraceReader:
             "WHERE r.name = ? AND w.id > ? AND w.t_end <= ? ORDER BY w.id", (recording, window_id, self._until)
         )
 
+    def before(self, recording: str, window_id: int, count: int) -> list[Window]:
+        """The `count` windows of a recording up to and with that one, oldest first."""
+        return self._windows(
+            "WHERE r.name = ? AND w.id <= ? AND w.t_end <= ? ORDER BY w.id DESC LIMIT ?",
+            (recording, window_id, self._until, count),
+        )[::-1]
+
+    def newest_stored(self) -> Window | None:
+        """The known window that was stored last, whatever its time and recording, if any."""
+        found = self._windows("WHERE w.t_end <= ? ORDER BY w.id DESC LIMIT 1", (self._until,))
+        return found[0] if found else None
+
     def last(self, recording: str | None = None) -> Window | None:
         """The newest window (of a recording), if any."""
         if recording is None:

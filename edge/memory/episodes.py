@@ -1,0 +1,183 @@
+"""The texts of a closed episode, by rules: nothing but what its windows hold, every sentence traceable to them.
+
+Subject of five to ten words, summary of three or four sentences, keywords, a chronological description with times,
+names, counts and text (GROVE, Adaptive Episode Segmentation).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edge.clock import US
+from edge.memory.text import clock, content, day, listed, sentence, shortened, span
+from storage.records import Window
+
+MAX_KEYWORDS = 24
+MAX_DESCRIPTION = 12_000  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is written about an episode."""
+
+    subject: str
+    summary: str
+    keywords: tuple[str, ...]
+    description: str
+    place: str
+
+
+def write(windows: Sequence[Window]) -> Texts:
+    """The texts of an episode that covers these windows (at least one, in order)."""
+    labels = _labels(windows)
+    deeds = _deeds(windows)
+    things = _things(windows)
+    place = _place(windows)
+    return Texts(
+        subject=_subject(windows, labels, deeds, things),
+        summary=_summary(windows, labels, deeds, things, place),
+        keywords=_keywords(labels, deeds, things, windows),
+        description=_description(windows),
+        place=place,
+    )
+
+
+def is_empty(windows: Sequence[Window]) -> bool:
+    """Whether nothing at all was perceived in them."""
+    return not any(
+        w.captions or w.events or w.texts or w.speech or w.entities or w.description.strip() for w in windows
+    )
+
+
+def _labels(windows: Sequence[Window]) -> Counter[str]:
+    """Activities in force, by how long: the parts of window descriptions that are not a window's own captions."""
+    found: Counter[str] = Counter()
+    for window in windows:
+        own = {c.text.strip().lower() for c in window.captions}
+        seconds = max(1, round((window.t_end - window.t_start) / US))
+        for part in {p.strip() for p in window.description.split(";")}:
+            if part and (part.lower() not in own or len(windows) == 1) and len(part.split()) <= 24:
+                found[part] += seconds
+    return found
+
+
+def _deeds(windows: Sequence[Window]) -> Counter[str]:
+    """What was done: action and object, or whole captions where there are no events."""
+    found: Counter[str] = Counter()
+    for window in windows:
+        if window.events:
+            found.update(f"{e.action} {e.object}".strip() for e in window.events)
+        else:
+            found.update(c.text.strip().rstrip(".") for c in window.captions)
+    return found
+
+
+def _things(windows: Sequence[Window]) -> dict[str, int]:
+    """Things seen and the most of each at once, most often seen first."""
+    seen: Counter[str] = Counter()
+    most: dict[str, int] = {}
+    for window in windows:
+        for entity in window.entities:
+            seen[entity.name] += 1
+            most[entity.name] = max(most.get(entity.name, 0), entity.count)
+    return {name: most[name] for name, _ in sorted(seen.items(), key=lambda x: (-x[1], x[0]))}
+
+
+def _place(windows: Sequence[Window]) -> str:
+    scenes = Counter(w.scene for w in windows if w.scene)
+    return scenes.most_common(1)[0][0] if scenes else ""
+
+
+def _subject(windows: Sequence[Window], labels: Counter[str], deeds: Counter[str], things: dict[str, int]) -> str:
+    if labels:
+        main = [label for label, _ in labels.most_common(2)]
+        text = shortened(main[0], 10)
+        if len(text.split()) < 5 and len(main) > 1:
+            text = shortened(f"{text}, {main[1]}", 10)
+    elif deeds:
+        text = shortened(", ".join(d for d, _ in deeds.most_common(3)), 10)
+    elif any(w.speech for w in windows):
+        who = sorted({s.speaker for w in windows for s in w.speech} - {"wearer"})
+        words = Counter(x for w in windows for s in w.speech for x in content(s.text) if len(x) > 3)
+        about = listed([word for word, _ in words.most_common(3)], 3)
+        text = shortened(f"Conversation with {listed(who, 2)}: {about}" if who else f"Speech about {about}", 10)
+    elif things:
+        text = shortened(f"{listed(things, 4)} in view", 10)
+    else:
+        text = "Nothing noticed"
+    return sentence(text).rstrip(".")
+
+
+def _summary(
+    windows: Sequence[Window], labels: Counter[str], deeds: Counter[str], things: dict[str, int], place: str
+) -> str:
+    first, last = windows[0], windows[-1]
+    where = f" ({place})" if place else ""
+    head = f"On {day(first.t_start, first.offset_s)} from {clock(first.t_start, first.offset_s)}"
+    parts = [f"{head} for {span(first.t_start, last.t_end)}{where}"]
+    if labels:
+        parts.append(f"What went on: {listed([label for label, _ in labels.most_common(3)], 3)}")
+    if deeds:
+        parts.append(f"Mostly: {listed([d for d, _ in deeds.most_common(5)], 5)}")
+    seen = [f"{n} {name}" if n > 1 else name for name, n in things.items()]
+    if seen:
+        parts.append(f"In view: {listed(seen, 8)}")
+    said = [f"{s.speaker} said: {shortened(s.text, 14)}" for w in windows for s in w.speech]
+    if said:
+        parts.append(listed(said[:2], 2))
+    read = list(dict.fromkeys(x.text for w in windows for x in w.texts))
+    if read:
+        parts.append(f"Text read: {listed(read, 5)}")
+    if len(parts) < 3:
+        parts.append("Nothing else was noticed" if len(parts) > 1 else "Nothing was noticed")
+    return " ".join(sentence(p) for p in parts[:4])
+
+
+def _keywords(
+    labels: Counter[str], deeds: Counter[str], things: dict[str, int], windows: Sequence[Window]
+) -> tuple[str, ...]:
+    score: Counter[str] = Counter()
+    for label, seconds in labels.items():
+        for word in content(label):
+            score[word] += 2 + seconds // 30
+    for deed, n in deeds.items():
+        for word in content(deed):
+            score[word] += n
+    for name in things:
+        for word in content(name):
+            score[word] += 1
+    for window in windows:
+        for said in window.speech:
+            score.update(w for w in content(said.text) if len(w) > 3)
+        for text in window.texts:
+            score.update(content(text.text))
+    return tuple(word for word, _ in sorted(score.items(), key=lambda x: (-x[1], x[0]))[:MAX_KEYWORDS])
+
+
+def _description(windows: Sequence[Window]) -> str:
+    lines: list[str] = []
+    for window in windows:
+        dated: list[tuple[int, int, str]] = [(c.t, 0, c.text.strip()) for c in window.captions]
+        told = " ".join(c.text.lower() for c in window.captions)
+        for event in window.events:
+            if not (event.object and event.object.lower() in told):
+                who = "" if event.subject == "wearer" else f"{event.subject} "
+                dated.append((event.t, 1, f"{who}{event.action} {event.object}".strip()))
+        dated += [(x.t, 2, f"text: {x.text}") for x in window.texts]
+        dated += [(s.t, 3, f"{s.speaker}: {s.text}") for s in window.speech]
+        lines += [f"{clock(t, window.offset_s)} {text}" for t, _, text in sorted(dated)]
+        if not dated and window.description.strip():
+            lines.append(f"{clock(window.t_start, window.offset_s)} {window.description.strip()}")
+        seen = [
+            (f"{e.count} " if e.count > 1 else "")
+            + e.name
+            + (f" ({', '.join(e.attributes)})" if e.attributes else "")
+            + (f" {e.location}" if e.location else "")
+            for e in window.entities
+        ]
+        if seen and not window.captions:
+            lines.append(f"{clock(window.t_start, window.offset_s)} in view: {listed(seen, 12)}")
+    text = "\n".join(dict.fromkeys(lines))
+    return text if len(text) <= MAX_DESCRIPTION else text[: text.rfind("\n", 0, MAX_DESCRIPTION)]

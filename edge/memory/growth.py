@@ -1,0 +1,198 @@
+"""The growth engine: each perceived window into the memory, episodes closed as activities end (GROVE, algorithm 1).
+
+Nothing is retrospective: a window is judged with what came before it, and each step is one transaction, so that a
+kill at any moment leaves a memory that the next step continues exactly.  All state but the segmenter's window on the
+stream is in the store, and that is read back from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from edge.clock import US
+from edge.config import Growth as Constants
+from edge.config import Memory
+from edge.memory import episodes, intentions, moments, patterns
+from edge.memory.patterns import Embed
+from edge.memory.segmenter import HISTORY, Anchors, Cut, Segmenter, anchors_of
+from edge.messages import EpisodeClosed, IntentionChanged, Message, PatternChanged, WindowCommitted
+from storage import FOREVER, Snapshot, Store, Transaction
+from storage.records import Episode, IntentionState, Moment, Window
+from storage.vectors import Vector
+
+
+class Growth:
+    """Grows one memory.  Not thread-safe: it has one owner, the memory service."""
+
+    def __init__(self, store: Store, embed: Embed, memory: Memory, owner: str = "") -> None:
+        self._store, self._embed, self._memory = store, embed, memory
+        self._constants: Constants = memory.growth(memory.profile)
+        self._wearer = frozenset({"wearer", "me", "i", owner.lower()} - {""})
+        self._segmenter = Segmenter(self._constants)
+        self._unit: list[tuple[Window, Anchors]] = []
+        self._recording = ""
+        with store.snapshot() as snapshot:
+            last = snapshot.trace.newest_stored()
+            if last is not None:
+                self._load(snapshot, last)
+
+    def step(self, window: Window) -> list[Message]:
+        """Take in one window (its id is 0): store it, extend or cut, consolidate what was cut.
+
+        Returns what changed, in order.  Raises StorageError when it could not be stored; then nothing was.
+        """
+        vector = self._vectors([_text_of(window)])[0]
+        anchors = anchors_of(window, vector)
+        messages: list[Message] = []
+        unit = list(self._unit)
+        with self._store.transaction() as tx:
+            unit = self._reopen(tx, window, unit)
+            cut = self._segmenter.before(unit, window, anchors) if unit else None
+            if cut == "gap":
+                known = unit[-1][0].t_end + round(self._constants.gap_s * US)
+                messages += self._close(tx, unit, cut, known, 0)
+                unit = []
+            window_id = tx.trace.add(window, vector)
+            window = replace(window, id=window_id)
+            closed: list[Message] = []
+            if cut in ("day", "cap", "change"):
+                closed += self._close(tx, unit, cut, window.known, window_id)
+                unit = []
+            unit.append((window, anchors))
+            full = self._segmenter.after(unit)
+            if full is not None:
+                closed += self._close(tx, unit, full, window.known, window_id)
+                unit = []
+            messages.append(WindowCommitted(window))
+            messages += self._intend(tx, window)
+            messages += closed
+        self._unit = unit
+        if window.recording != self._recording:  # another stream: what was usual there tells nothing here
+            self._segmenter.prime(())
+            self._recording = window.recording
+        self._segmenter.note(anchors)
+        return messages
+
+    def idle(self, now: int) -> list[Message]:
+        """Close the open unit when the recording has stood still for longer than a gap may last.
+
+        Called before each step with the time of the arriving window, now and then while live, and at the end of a
+        recording.  If the recording goes on after all, step() takes it back.
+        """
+        if not self._unit:
+            return []
+        known = self._unit[-1][0].t_end + round(self._constants.gap_s * US)
+        if now < known:
+            return []
+        with self._store.transaction() as tx:
+            messages = self._close(tx, self._unit, "gap", known, 0)
+        self._unit = []
+        return messages
+
+    def end(self) -> list[Message]:
+        """The recording is over: close what is open as of one gap after its last window."""
+        return self.idle(FOREVER)
+
+    @property
+    def open_windows(self) -> int:
+        """How many windows the open unit holds."""
+        return len(self._unit)
+
+    def _load(self, snapshot: Snapshot, last: Window) -> None:
+        """Take up the stream after its newest window: the open unit and the segmenter's history."""
+        unit = list(snapshot.open_unit(last.recording).windows)
+        count, enough = max(2 * HISTORY, len(unit)), False
+        while not enough:
+            recent = snapshot.trace.before(last.recording, last.id, count)
+            anchors = self._anchors(snapshot, recent)
+            enough = self._segmenter.prime(anchors) or len(recent) < count
+            count *= 4
+        self._recording = last.recording
+        self._unit = list(zip(unit, anchors[len(anchors) - len(unit) :], strict=True))
+
+    def _anchors(self, snapshot: Snapshot, windows: Sequence[Window]) -> list[Anchors]:
+        vectors = snapshot.trace.vectors([w.id for w in windows])
+        zero = np.zeros(self._store.space.dim, dtype=np.float32)
+        return [anchors_of(w, vectors.get(w.id, zero)) for w in windows]
+
+    def _reopen(
+        self, tx: Transaction, window: Window, unit: list[tuple[Window, Anchors]]
+    ) -> list[tuple[Window, Anchors]]:
+        """A recording that had ended goes on within the gap: take back what its end closed."""
+        if unit:
+            return unit
+        snapshot = tx.snapshot()
+        last = snapshot.trace.last(window.recording)
+        closed = snapshot.episodes.last(window.recording)
+        if last is None or closed is None or closed.cut != "gap" or closed.last_window != last.id:
+            return unit
+        if window.t_start - last.t_end > self._constants.gap_s * US:
+            return unit
+        tx.rewind(last.t_end, window.recording)
+        self._load(tx.snapshot(), last)
+        return list(self._unit)
+
+    def _intend(self, tx: Transaction, window: Window) -> list[Message]:
+        snapshot = tx.snapshot(window.known)
+        changed: list[Message] = []
+        state: IntentionState
+        for intention, state in intentions.resolved(window, snapshot.intentions.all("open"), self._wearer):
+            evidence = (*intention.evidence, f"w{window.id}")
+            tx.intentions.move(intention.id, state, window.known, evidence)
+            changed.append(IntentionChanged(snapshot.intentions.get(intention.id)))
+        heard = intentions.heard(window, self._wearer)
+        return changed + [IntentionChanged(replace(i, id=tx.intentions.add(i))) for i in heard]
+
+    def _close(
+        self, tx: Transaction, unit: Sequence[tuple[Window, Anchors]], cut: Cut, known: int, window_id: int
+    ) -> list[Message]:
+        """Close a unit: the episode, its moments, its pattern, in this order."""
+        windows = [w for w, _ in unit]
+        first, last = windows[0], windows[-1]
+        texts = episodes.write(windows)
+        episode = Episode(
+            recording=first.recording,
+            t_start=first.t_start,
+            t_end=last.t_end,
+            offset_s=first.offset_s,
+            subject=texts.subject,
+            summary=texts.summary,
+            keywords=texts.keywords,
+            description=texts.description,
+            place=texts.place,
+            first_window=first.id,
+            last_window=last.id,
+            cut=cut,
+            known=known,
+        )
+        empty = episodes.is_empty(windows)
+        found = [] if empty else moments.extract(windows, texts.place, known, self._memory.moment_ceiling)
+        own = "" if empty else patterns.text_of(episode)
+        vectors = self._vectors([own, *(m.text for m in found)])
+        episode = replace(episode, id=tx.episodes.add(episode, vectors[0]))
+        _store_moments(tx, episode, found, vectors[1:])
+        messages: list[Message] = [EpisodeClosed(episode, len(found), window_id)]
+        if not empty:
+            pattern, new = patterns.absorb(tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory)
+            messages.append(PatternChanged(pattern, new))
+        return messages
+
+    def _vectors(self, texts: list[str]) -> Sequence[Vector]:
+        return self._embed(texts)
+
+
+def _store_moments(tx: Transaction, episode: Episode, found: list[Moment], vectors: Sequence[Vector]) -> None:
+    for moment, vector in zip(found, vectors, strict=True):
+        tx.moments.add(replace(moment, episode_id=episode.id), vector)
+
+
+def _text_of(window: Window) -> str:
+    """What a window is embedded by: what is said about it, then what is in it."""
+    told = list(dict.fromkeys([window.description, *(c.text for c in window.captions)]))
+    deeds = [] if window.captions else [f"{e.action} {e.object}" for e in window.events]
+    seen = [e.name for e in window.entities]
+    said = [s.text for s in window.speech] + [x.text for x in window.texts]
+    return ". ".join(p for p in [*told, *deeds, ", ".join(seen), *said] if p)[:4000]

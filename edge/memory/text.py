@@ -1,0 +1,91 @@
+"""Words as the memory compares them: content words, a light lemma, phrases for people to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import lru_cache
+
+from edge.clock import US, local
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+STOP = frozenset(  # as prose: easier to read and extend than a list
+    "a an and are as at be been being but by can could did do does for from had has have he her hers him his i if in into "
+    "is it its just me my of off on onto or our out over she so some such than that the their them then there these they "
+    "this those through to too under up us very was we were what when where which while who will with would you your "
+    "wearer camera finished starts started start begins while also not no yes".split()
+)
+_DOUBLED = re.compile(r"([bdgmnprt])\1$")
+
+
+@lru_cache(maxsize=65536)
+def lemma(word: str) -> str:
+    """A light stem for comparing: plural and -ing/-ed endings go; not meant to be read."""
+    w = word.lower().split("'")[0].split("\u2019")[0]
+    if len(w) > 4 and w.endswith("ies"):
+        return w[:-3] + "y"
+    if len(w) > 4 and w.endswith(("ches", "shes", "sses", "xes", "zes", "oes")):
+        return w[:-2]
+    if len(w) > 3 and w.endswith("s") and not w.endswith(("ss", "us", "is")):
+        w = w[:-1]
+    for ending in ("ing", "ed"):
+        if len(w) > len(ending) + 3 and w.endswith(ending):
+            stem = w[: -len(ending)]
+            return _DOUBLED.sub(r"\1", stem).rstrip("e")
+    return w.rstrip("e") if len(w) > 4 else w
+
+
+def content(text: str) -> list[str]:
+    """The content words of a text as lemmas, in order, with repeats."""
+    return [lemma(w) for w in _WORD.findall(text) if w.lower() not in STOP and len(w) > 1]
+
+
+def words(text: str) -> list[str]:
+    """All words of a text."""
+    return _WORD.findall(text)
+
+
+def listed(things: Iterable[str], most: int = 6) -> str:
+    """Things in a row, as in: a, b and c; what is beyond `most` is counted."""
+    items = list(things)
+    if len(items) > most:
+        items = [*items[:most], f"{len(items) - most} more"]
+    if len(items) <= 1:
+        return "".join(items)
+    return ", ".join(items[:-1]) + " and " + items[-1]
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first and a full stop last."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def clock(t: int, offset_s: int) -> str:
+    """Local HH:MM:SS."""
+    return local(t, offset_s).strftime("%H:%M:%S")
+
+
+def day(t: int, offset_s: int) -> str:
+    """Local day in words: Monday 2 March 2026."""
+    moment = local(t, offset_s)
+    return f"{moment:%A} {moment.day} {moment:%B %Y}"
+
+
+def span(start: int, end: int) -> str:
+    """A length of time in words."""
+    seconds = round((end - start) / US)
+    if seconds < 90:
+        return f"{seconds} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return str(timedelta(seconds=seconds // 60 * 60))[:-3] + " hours"
+
+
+def shortened(text: str, most: int) -> str:
+    """At most `most` words of a text."""
+    parts = text.split()
+    return text.strip() if len(parts) <= most else " ".join(parts[:most])

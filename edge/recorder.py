@@ -1,0 +1,282 @@
+"""The trace format: a recorded session as JSON lines, one window a line; read for replay, written by the recorder.
+
+Reading is strict: a wrong key, a time without a zone, an item outside its window or windows out of order are refused
+with the line they stand in, before anything is replayed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from edge.clock import US, local, parse_time
+from edge.errors import InputError, MissingFile, OrderError, TraceError
+from storage.records import Caption, Device, Entity, Event, Gap, Keyframe, SeenText, Utterance, Window
+
+MAX_LINE = 8_000_000  # characters; one window with a megabyte of captions still fits
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Text(_Strict):
+    t: str
+    text: str
+
+
+class _Speech(_Strict):
+    t: str
+    speaker: str
+    text: str
+
+
+class _Event(_Strict):
+    t: str
+    subject: str
+    action: str
+    object: str
+
+
+class _Entity(_Strict):
+    name: str
+    count: int = 1
+    attributes: list[str] = []
+    location: str | None = None
+
+
+class _Keyframe(_Strict):
+    t: str
+    file: str
+    sha256: str
+    width: int
+    height: int
+    size: int
+
+
+class _Gap(_Strict):
+    t_start: str
+    t_end: str
+    reason: str
+
+
+class _Device(_Strict):
+    battery: int | None = None
+    charging: bool | None = None
+    worn: bool | None = None
+    mode: str | None = None
+
+
+class _Line(_Strict):
+    recording: str
+    t_start: str
+    t_end: str
+    captions: list[_Text] = []
+    description: str = ""
+    entities: list[_Entity] = []
+    events: list[_Event] = []
+    ocr: list[_Text] = []
+    speech: list[_Speech] = []
+    scene: str = ""
+    made_by: str = "given"
+    keyframes: list[_Keyframe] = []
+    gaps: list[_Gap] = []
+    device: _Device | None = None
+    frames: int | None = None
+
+
+def read_trace(path: Path, frame_interval_s: float) -> Iterator[Window]:
+    """The windows of a trace in order; `frames` is round(duration / frame interval) unless the line says otherwise.
+
+    Raises MissingFile, TraceError (with the line number) and OrderError.
+    """
+    before: Window | None = None
+    for number, text in _lines(path):
+        window = _parse(text, path, number, frame_interval_s)
+        if before is not None and window.t_start < before.t_end:
+            what = "repeats" if window.t_start == before.t_start else "begins before the end of"
+            raise OrderError(
+                f"{path.name} line {number}: this window {what} the one before it; sort the windows by time and drop doubles."
+            )
+        before = window
+        yield window
+    if before is None:
+        raise TraceError(f"{path.name} holds no window: a trace has one JSON object a line.")
+
+
+def check_trace(path: Path, frame_interval_s: float, longest_s: float) -> int:
+    """Read a whole trace without keeping it; returns its number of windows, raises what read_trace raises."""
+    count = 0
+    for window in read_trace(path, frame_interval_s):
+        count += 1
+        if window.t_end - window.t_start > longest_s * US:
+            raise TraceError(
+                f"{path.name} line {count}: a window of {(window.t_end - window.t_start) / US:.0f} s is longer than an "
+                f"episode may be ({longest_s:.0f} s): split it, 30 s is usual."
+            )
+    return count
+
+
+def to_line(window: Window, frame_interval_s: float) -> dict[str, Any]:
+    """A window as the JSON object of its line; optional keys only where they say something."""
+
+    def at(t: int) -> str:
+        moment = local(t, window.offset_s)
+        return moment.isoformat(timespec="microseconds" if t % 1000 else "milliseconds")
+
+    line: dict[str, Any] = {
+        "recording": window.recording,
+        "t_start": at(window.t_start),
+        "t_end": at(window.t_end),
+        "captions": [{"t": at(c.t), "text": c.text} for c in window.captions],
+        "description": window.description,
+        "entities": [
+            {"name": e.name, "count": e.count, "attributes": list(e.attributes), "location": e.location}
+            for e in window.entities
+        ],
+        "events": [{"t": at(e.t), "subject": e.subject, "action": e.action, "object": e.object} for e in window.events],
+        "ocr": [{"t": at(x.t), "text": x.text} for x in window.texts],
+        "speech": [{"t": at(s.t), "speaker": s.speaker, "text": s.text} for s in window.speech],
+    }
+    if window.scene:
+        line["scene"] = window.scene
+    if window.made_by != "given":
+        line["made_by"] = window.made_by
+    if window.keyframes:
+        line["keyframes"] = [
+            {"t": at(k.t), "file": k.file, "sha256": k.sha256, "width": k.width, "height": k.height, "size": k.size}
+            for k in window.keyframes
+        ]
+    if window.gaps:
+        line["gaps"] = [{"t_start": at(g.t_start), "t_end": at(g.t_end), "reason": g.reason} for g in window.gaps]
+    if window.device is not None:
+        d = window.device
+        line["device"] = {"battery": d.battery, "charging": d.charging, "worn": d.worn, "mode": d.mode}
+    if window.frames != default_frames(window.t_start, window.t_end, frame_interval_s):
+        line["frames"] = window.frames
+    return line
+
+
+def default_frames(t_start: int, t_end: int, frame_interval_s: float) -> int:
+    """How many sampled frames a recorded window stands for: round(duration / frame interval), at least one."""
+    return max(1, round((t_end - t_start) / US / frame_interval_s))
+
+
+class Recorder:
+    """Writes windows as they are committed, each line flushed whole, into a file that only its owner reads (0600)."""
+
+    def __init__(self, path: Path, frame_interval_s: float) -> None:
+        self._interval = frame_interval_s
+        self._after = _last_start(path)
+        try:
+            self._file: IO[str] = os.fdopen(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
+            )
+        except OSError as error:
+            raise InputError(
+                f"The recording {path} cannot be written ({error.strerror}): choose another path."
+            ) from error
+
+    def write(self, window: Window) -> None:
+        """Append one window; a window that the file holds already (a resumed run) is passed over."""
+        if self._after is not None and window.t_start <= self._after:
+            return
+        self._file.write(json.dumps(to_line(window, self._interval), ensure_ascii=False, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _last_start(path: Path) -> int | None:
+    """Start of the last whole line of a recording that is continued; a torn last line (power cut) is cut off."""
+    if not path.exists() or path.stat().st_size == 0:
+        return None
+    with path.open("r+b") as file:
+        data = file.read()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            file.truncate(whole)
+        lines = data[:whole].rstrip(b"\n").rsplit(b"\n", 1)
+    return parse_time(json.loads(lines[-1])["t_start"])[0] if lines[-1] else None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, text in enumerate(file, 1):
+                if len(text) > MAX_LINE:
+                    raise TraceError(f"{path.name} line {number}: longer than {MAX_LINE} characters; split the window.")
+                if text.strip():
+                    yield number, text
+    except FileNotFoundError as error:
+        raise MissingFile(f"There is no file {path}: check the path.") from error
+    except IsADirectoryError as error:
+        raise MissingFile(f"{path} is a folder: give the path of a .trace.jsonl file.") from error
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path.name} is not text in UTF-8: a trace has one JSON object a line.") from error
+    except OSError as error:
+        raise MissingFile(f"{path} cannot be read ({error.strerror}): check its permissions.") from error
+
+
+def _parse(text: str, path: Path, number: int, frame_interval_s: float) -> Window:
+    where = f"{path.name} line {number}"
+    try:
+        line = _Line.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["type"] == "json_invalid":
+            raise TraceError(
+                f"{where}: not JSON ({first['ctx']['error']}); a trace has one JSON object a line."
+            ) from error
+        key = ".".join(str(p) for p in first["loc"])
+        raise TraceError(f"{where}: {key}: {first['msg']}; see docs/trace.md for the format.") from error
+    try:
+        window = _window(line, frame_interval_s)
+    except InputError as error:
+        raise TraceError(f"{where}: {error}") from error
+    if window.t_end <= window.t_start:
+        raise OrderError(f"{where}: the window ends before it begins; check t_start and t_end.")
+    for when in [x.t for x in (*line.captions, *line.ocr)] + [e.t for e in line.events] + [s.t for s in line.speech]:
+        if not window.t_start <= parse_time(when)[0] <= window.t_end:
+            raise OrderError(f"{where}: {when} lies outside the window; check the zone and the order.")
+    return window
+
+
+def _window(line: _Line, frame_interval_s: float) -> Window:
+    if line.made_by not in ("given", "light", "vlm"):
+        raise TraceError(f"made_by is {line.made_by!r}; it is one of given, light, vlm.")
+    if not line.recording.strip():
+        raise TraceError("recording is empty; it names the session.")
+    start, offset_s = parse_time(line.t_start)
+    end, end_offset = parse_time(line.t_end)
+    if end_offset != offset_s and abs(end_offset - offset_s) > 2 * 3600:
+        raise TraceError("t_start and t_end lie in zones that are hours apart; check the offsets.")
+
+    def t(text: str) -> int:
+        return parse_time(text)[0]
+
+    return Window(
+        recording=line.recording,
+        t_start=start,
+        t_end=end,
+        offset_s=offset_s,
+        captions=tuple(sorted((Caption(t(c.t), c.text) for c in line.captions), key=lambda x: x.t)),
+        description=line.description,
+        entities=tuple(Entity(e.name, max(1, e.count), tuple(e.attributes), e.location) for e in line.entities),
+        events=tuple(sorted((Event(t(e.t), e.subject, e.action, e.object) for e in line.events), key=lambda x: x.t)),
+        texts=tuple(sorted((SeenText(t(x.t), x.text) for x in line.ocr), key=lambda x: x.t)),
+        speech=tuple(sorted((Utterance(t(s.t), s.speaker, s.text) for s in line.speech), key=lambda x: x.t)),
+        scene=line.scene,
+        made_by=line.made_by,  # type: ignore[arg-type]
+        frames=line.frames if line.frames else default_frames(start, end, frame_interval_s),
+        keyframes=tuple(Keyframe(t(k.t), k.file, k.sha256, k.width, k.height, k.size) for k in line.keyframes),
+        gaps=tuple(Gap(line.recording, t(g.t_start), t(g.t_end), g.reason) for g in line.gaps),
+        device=None if line.device is None else Device(**line.device.model_dump()),
+    )
