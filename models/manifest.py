@@ -21,7 +21,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Role = Literal[
+RoleName = Literal[
     "detector", "ocr", "image_embedding", "asr", "vad", "wake_word", "speaker_embedding", "tts", "text_embedding",
     "vision_language", "language",
 ]  # fmt: skip
@@ -89,7 +89,7 @@ class ModelEntry(_Strict):
     """One model. `memory_mb` is what it adds to the process when loaded, measured on x86-64."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-]*$")]
-    role: Role
+    role: RoleName
     default: bool = False
     licence: str
     licence_url: Annotated[str, Field(pattern=r"^https://")]

@@ -32,7 +32,7 @@ from models.manifest import (
     ModelFile,
     OwnSource,
     PackageSource,
-    Role,
+    RoleName,
     Source,
     UrlSource,
     load_manifest,
@@ -84,7 +84,7 @@ class Registry:
             raise UnknownModelError(f"There is no model {model_id}; known are {', '.join(sorted(self._by_id))}.")
         return entry
 
-    def for_role(self, role: Role) -> tuple[ModelEntry, ...]:
+    def for_role(self, role: RoleName) -> tuple[ModelEntry, ...]:
         """Models of a role, the default first."""
         return tuple(sorted((e for e in self.entries if e.role == role), key=lambda e: not e.default))
 
