@@ -23,7 +23,11 @@ from firmware_bridge.session import Session
 STALLED_BYTES = 262_144
 
 Handler = Callable[[Deliver], bool]
-"""Called for each message. True: stored, acknowledge it. False: ``Endpoint.commit`` will be called later."""
+"""Called for each message. True: dealt with. False: ``Endpoint.commit`` will be called once it is.
+
+Without a journal that is when it is acknowledged. With one, a message is acknowledged when the journal has it, and
+handed over again after a restart until it is dealt with; ``(item.stream, item.seq)`` tells a repeat.
+"""
 
 Listener = Callable[[Up | Down | TimeSynced | LinkError], None]
 """Called for what happens to the link; a LinkError says why the line cannot be opened or ended."""
@@ -40,6 +44,12 @@ class Keeper(Protocol):
 
     def commit(self, item: Deliver) -> None:
         """Store a message of the peer for good; after this it is acknowledged."""
+
+    def done(self, item: Deliver) -> None:
+        """The application has dealt with a committed message."""
+
+    def pending(self) -> list[Deliver]:
+        """Committed messages that the application has not dealt with yet, oldest first."""
 
 
 class Endpoint:
@@ -74,14 +84,19 @@ class Endpoint:
         self.wake()
 
     def commit(self, item: Deliver) -> None:
-        """The application stored ``item`` (the handler had returned False)."""
+        """The application dealt with ``item`` (the handler had returned False)."""
         if item.seq is not None:
             with self._lock:
-                self._absorb(self.session.commit(self._now(), item.stream, item.seq))
+                self._dealt_with(item, item.seq)
             self.wake()
 
     def run(self, stop: threading.Event) -> None:
         """Open, talk, reopen, until ``stop`` is set (call ``wake`` after setting it) or a callback raises."""
+        if self._journal is not None:
+            for item in self._journal.pending():
+                if isinstance(item.message, p.Unknown) or self._handler(item):
+                    with self._lock:
+                        self._journal.done(item)
         while not stop.is_set():
             try:
                 self.link.open()
@@ -174,14 +189,17 @@ class Endpoint:
         if self._journal is not None:
             with self._lock:
                 self._journal.commit(item)
-        stored = self._journal is not None
-        if not isinstance(item.message, p.Unknown):  # nobody could read it; it only keeps the count in step
-            stored = self._handler(item) or stored
-        else:
-            stored = True
-        if stored:
-            with self._lock:
                 self._absorb(self.session.commit(self._now(), item.stream, item.seq))
+        # Nobody can read an unknown message; it only keeps the count in step.
+        if isinstance(item.message, p.Unknown) or self._handler(item):
+            with self._lock:
+                self._dealt_with(item, item.seq)
+
+    def _dealt_with(self, item: Deliver, seq: int) -> None:
+        if self._journal is not None:
+            self._journal.done(item)
+        else:
+            self._absorb(self.session.commit(self._now(), item.stream, seq))
 
     def _drain_wake(self) -> None:
         try:

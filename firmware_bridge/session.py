@@ -16,7 +16,6 @@ queue's identity) make the receiver drop what it has. Frames tagged with another
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from firmware_bridge import protocol as p
@@ -31,14 +30,15 @@ from firmware_bridge.events import (
     Restored,
     SessionStats,
     Settings,
-    TimeSynced,
     Transmit,
     Up,
 )
 from firmware_bridge.frames import ASSURED, RESENT, Frame, FrameDecoder, encode_frame
 from firmware_bridge.outbox import Outbox, ahead
+from firmware_bridge.timesync import ClockFilter
 
 MS = 1_000
+ACK_WAIT_US = 5_000
 
 
 @dataclass(slots=True)
@@ -80,8 +80,8 @@ class Session:
         self._out_datagram = 0
         self._hello_at = self._hello_wait = self._heard_at = self._sent_at = self._ping_at = 0
         self._replied_at = -(1 << 62)
-        self._times: deque[tuple[int, int]] = deque(maxlen=8)
-        self._offset: int | None = None
+        self._ack_at: int | None = None
+        self._clock = ClockFilter()
         self._incoming = p.Way.TO_DEVICE if role == p.Role.DEVICE else p.Way.TO_HOST
 
     # -- what the caller may ask -------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Session:
     @property
     def offset_us(self) -> int | None:
         """Peer's clock minus ours, None until known in this session."""
-        return self._offset
+        return self._clock.offset_us
 
     def deadline(self) -> int | None:
         """When ``tick`` must be called at the latest; None while the line is closed."""
@@ -111,6 +111,8 @@ class Session:
         resend = self._outbox.deadline()
         if resend is not None:
             times.append(resend)
+        if self._ack_at is not None:
+            times.append(self._ack_at)
         if self._pings():
             times.append(self._ping_at)
         return min(times)
@@ -143,8 +145,8 @@ class Session:
         Raises MessageError (a value does not fit), OutboxFull, NotCapable (the connected peer lacks the part).
         """
         number, payload = p.pack(message)
-        row = p.BY_NUMBER.get(number)
-        if row is None or row.delivery == p.Delivery.LINK or row.way == self._incoming:
+        row = p.BY_NUMBER.get(number, p.Row(number, p.Unknown, p.Way.BOTH, p.Delivery.ASSURED))
+        if row.delivery == p.Delivery.LINK or row.way == self._incoming:
             raise SessionError(f"{type(message).__name__} is not for a {self.role.name.lower()} to send")
         if self.peer is not None and row.needs & ~self.peer.capabilities:
             raise NotCapable(f"the device cannot do {row.needs.name}")
@@ -174,6 +176,8 @@ class Session:
         self._in.committed = seq
         if self.up and (seq == self._in.delivered or seq % 8 == 0):
             self._ack(now_us, out)
+        elif self._ack_at is None:  # more commits are on their way: one acknowledgement for all, but soon
+            self._ack_at = now_us + ACK_WAIT_US
         return out
 
     def feed(self, now_us: int, data: bytes) -> list[Output]:
@@ -197,8 +201,10 @@ class Session:
                 self._hello_at = now_us + (self.settings.hello_refused_us if self._refused else self._hello_wait)
             return out
         self._pump(now_us, out)
+        if self._ack_at is not None and now_us >= self._ack_at:
+            self._ack(now_us, out)
         if self._pings() and now_us >= self._ping_at:
-            often = 250 * MS if len(self._times) < 4 else self.settings.time_ping_us
+            often = 250 * MS if self._clock.samples < 4 else self.settings.time_ping_us
             self._ping_at = now_us + often
             self._link(now_us, p.TimePing(now_us), out)
         if now_us - self._sent_at >= self.settings.keepalive_us:
@@ -302,7 +308,9 @@ class Session:
         elif isinstance(message, p.TimePing):
             self._link(now, p.TimePong(message.sent_us, now, now), out)
         elif isinstance(message, p.TimePong):
-            self._on_pong(now, message, out)
+            synced = self._clock.pong(now, message)
+            if synced is not None:
+                out.append(synced)
         elif isinstance(message, p.Bye):
             self._restart(now, "bye", out)
         elif isinstance(message, p.Unknown):
@@ -339,8 +347,7 @@ class Session:
         self.up = True
         self.stats.handshakes += 1
         self._ping_at = now
-        self._times.clear()
-        self._offset = None
+        self._clock = ClockFilter()
         state = self._in
         if hello.stream != state.stream:
             state.stream, state.early = hello.stream, {}
@@ -356,19 +363,6 @@ class Session:
         if told and self._outbox.acknowledge(now, hello.committed, 0):
             out.append(Released(hello.committed))
         self._outbox.rewind(min(hello.window or 1, self.settings.window))
-
-    def _on_pong(self, now: int, pong: p.TimePong, out: list[Output]) -> None:
-        rtt = (now - pong.ping_us) - (pong.sent_us - pong.received_us)
-        if not 0 <= rtt <= 2_000 * MS or pong.ping_us > now:
-            return
-        offset = (pong.received_us + pong.sent_us - pong.ping_us - now) // 2
-        if self._offset is not None and abs(offset - self._offset) > 500 * MS + rtt:
-            self._times.clear()  # one of the clocks was set: older samples are about another clock
-        self._times.append((rtt, offset))
-        best_rtt, best = min(self._times)  # the quickest answer was disturbed least (NTP's clock filter)
-        jump = 0 if self._offset is None else best - self._offset
-        self._offset = best
-        out.append(TimeSynced(best, best_rtt, jump))
 
     def _restart(self, now: int, reason: str, out: list[Output]) -> None:
         """Back to greeting, with a new nonce when the old one may still be on the line."""
@@ -403,7 +397,7 @@ class Session:
         self._link(now, hello, out)
 
     def _ack(self, now: int, out: list[Output]) -> None:
-        state, seen = self._in, 0
+        self._ack_at, state = None, self._in
         pending = ahead(state.delivered, state.committed)
         seen = (1 << pending) - 1
         for seq in state.early:

@@ -1,0 +1,129 @@
+"""Two sessions on one made-up clock, with a bad line between them."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from firmware_bridge import protocol as p
+from firmware_bridge.events import Deliver, Down, Output, Queued, Released, Restored, Settings, Transmit, Up
+from firmware_bridge.faults import CLEAN, BadLine, LineRates
+from firmware_bridge.session import Session
+
+
+class Side:
+    """A session and the application above it; ``got`` and ``store`` survive ``restart``."""
+
+    def __init__(self, role: p.Role, nonce: int, stream: int, settings: Settings) -> None:
+        self.role, self.nonce, self.settings = role, nonce, settings
+        self.got: list[p.Message] = []
+        self.events: list[Output] = []
+        self.queue: dict[int, tuple[int, bytes]] = {}
+        self.stream, self.next, self.peer = stream, 1, (0, 0)
+        self.slow: list[Deliver] | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        queued = tuple((seq, number, payload) for seq, (number, payload) in self.queue.items())
+        restored = Restored(self.stream, self.next, queued, *self.peer)
+        self.nonce += 1
+        self.session = Session(self.role, nonce=self.nonce, restored=restored, settings=self.settings)
+
+    def take(self, now: int, outputs: list[Output]) -> bytes:
+        data, work = b"", list(outputs)
+        for output in work:
+            if isinstance(output, Transmit):
+                data += output.data
+            elif isinstance(output, Queued):
+                self.queue[output.seq] = (output.number, output.payload)
+                self.next = (output.seq + 1) & 0xFFFFFFFF
+            elif isinstance(output, Released):
+                for seq in list(self.queue):
+                    del self.queue[seq]
+                    if seq == output.seq:
+                        break
+            elif isinstance(output, Deliver) and output.seq is not None:
+                if self.slow is not None:
+                    self.slow.append(output)
+                else:
+                    work += self.commit(now, output)
+            elif isinstance(output, Deliver):
+                self.got.append(output.message)
+            else:
+                self.events.append(output)
+        return data
+
+    def commit(self, now: int, item: Deliver) -> list[Output]:
+        self.got.append(item.message)
+        self.peer = (item.stream, item.seq or 0)
+        return self.session.commit(now, item.stream, item.seq or 0)
+
+    @property
+    def ups(self) -> int:
+        return sum(isinstance(e, Up) for e in self.events)
+
+    @property
+    def downs(self) -> list[str]:
+        return [e.reason for e in self.events if isinstance(e, Down)]
+
+
+class Pair:
+    """Host and device; ``run`` moves the clock to whatever comes next."""
+
+    def __init__(self, rates: LineRates = CLEAN, *, seed: int = 1, delay_us: int = 2_000, **settings: int) -> None:
+        self.now = 1_000_000
+        made = Settings(**settings)
+        self.host = Side(p.Role.HOST, 100, 7_000_001, made)
+        self.device = Side(p.Role.DEVICE, 200, 7_000_002, made)
+        self.lines = {self.host: BadLine(rates, seed), self.device: BadLine(rates, seed + 1)}
+        self.delay_us = delay_us
+        self.cut = False
+        self._air: list[tuple[int, int, Side, bytes]] = []
+        self._order = itertools.count()
+
+    def open(self) -> None:
+        for side in (self.host, self.device):
+            self.put(side, side.session.opened(self.now))
+
+    def other(self, side: Side) -> Side:
+        return self.device if side is self.host else self.host
+
+    def put(self, side: Side, outputs: list[Output]) -> None:
+        data = side.take(self.now, outputs)
+        if data and not self.cut:
+            data = self.lines[side].send(data)
+            heapq.heappush(self._air, (self.now + self.delay_us, next(self._order), self.other(side), data))
+
+    def send(self, side: Side, message: p.Message) -> None:
+        self.put(side, side.session.send(self.now, message))
+
+    def restart(self, side: Side) -> None:
+        """Crash and start again: what is in the air towards it is lost, what it sent stays in the air."""
+        self._air = [item for item in self._air if item[2] is not side]
+        heapq.heapify(self._air)
+        side.restart()
+        self.put(side, side.session.opened(self.now))
+
+    def run(self, us: int, until: Callable[[], bool] = lambda: False) -> None:
+        end = self.now + us
+        while not until():
+            times = [(t, s) for s in (self.host, self.device) if (t := s.session.deadline()) is not None]
+            due = min([t for t, _ in times] + [a[0] for a in self._air[:1]] + [end])
+            self.now = max(self.now, due)
+            if self.now >= end:
+                return
+            while self._air and self._air[0][0] <= self.now:
+                _, _, side, data = heapq.heappop(self._air)
+                self.put(side, side.session.feed(self.now, data))
+            for side in (self.host, self.device):
+                deadline = side.session.deadline()
+                if deadline is not None and deadline <= self.now:
+                    self.put(side, side.session.tick(self.now))
+
+
+@pytest.fixture
+def pair() -> type[Pair]:
+    return Pair
