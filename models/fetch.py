@@ -126,6 +126,8 @@ def _fill(
                 _append(url, part, base, wanted, on_progress, cancelled)
                 break
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()  # it is also the open response
                 if isinstance(error, urllib.error.HTTPError) and 400 <= error.code < 500:
                     raise FetchError(f"{url} answered {error.code} {error.reason}; check the address.") from error
                 if attempt == ATTEMPTS:
