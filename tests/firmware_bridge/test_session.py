@@ -209,7 +209,7 @@ def test_a_set_clock_of_the_peer_shows_as_a_jump() -> None:
         out = host.feed(now, reply)
         to_device = transmitted(out) + transmitted(host.tick(now))
         jumps += [e.jump_us for e in out if isinstance(e, TimeSynced) and abs(e.jump_us) > 500_000]
-    assert jumps == [3_600_000] and host.offset_us == skew
+    assert jumps == [3_600_000] and abs((host.offset_us or 0) - skew) <= 25_000  # half a round trip of 50 ms
 
 
 def test_versions_without_overlap_do_not_talk_and_do_not_storm(pair) -> None:
