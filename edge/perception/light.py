@@ -1,0 +1,238 @@
+"""Light perception: a window's frames and sound to an observation, without a language model.
+
+It states what detectors saw, never more.  `step` is pure in the sense that matters: equal windows after equal stored
+windows give equal rows, so a run can stop after any window and go on from the store with `prime`.  A model that fails
+costs its part of the window, never the window; `health` tells.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from edge.config import Perception
+from edge.errors import sentence_of
+from edge.messages import Frame, Image, Observation, RawWindow
+from edge.perception import registry, words
+from edge.perception.faces import FaceBlur
+from edge.perception.gate import HISTORY, FrameGate, KeyframeGate, Verdict, thumbnail
+from edge.perception.looks import light_of
+from edge.perception.pixels import decode, encode, fitted
+from edge.perception.registry import Carry, View, carry_of, confirm
+from edge.perception.speech import hear
+from edge.perception.things import Sight, look
+from models.errors import ModelError
+from models.roles import ASR, OCR, VAD, Detector
+from storage.errors import StorageError
+from storage.keyframes import KeyframeFolder
+from storage.records import Caption, Keyframe, MadeBy, Utterance, Window
+
+MADE_BY: MadeBy = "light"
+PRIME_WINDOWS = HISTORY  # stored windows that `prime` wants: each has a keyframe
+
+
+@dataclass
+class PerceptionHealth:
+    """Counts since the start; `fell_back` says per part why it is not what it should be; `ms` per stage of the last window."""
+
+    windows: int = 0
+    frames: int = 0
+    blurred: int = 0
+    perceived: int = 0
+    keyframes: int = 0
+    fell_back: dict[str, str] = field(default_factory=dict)
+    ms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def share_perceived(self) -> float:
+        """Perceived anew, of all frames."""
+        return self.perceived / self.frames if self.frames else 0.0
+
+    @property
+    def share_kept(self) -> float:
+        """Stored as keyframes, of all frames."""
+        return self.keyframes / self.frames if self.frames else 0.0
+
+
+class LightPerception:
+    """The perception stage.  Not for several threads at once; the models belong to the caller.
+
+    `mono` gives monotonic microseconds, for `health.ms`.  `worn` is false for a camera that nobody wears: then
+    a person at the frame's edge is a person and no hand is looked for.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        settings: Perception,
+        *,
+        ocr: OCR | None = None,
+        asr: ASR | None = None,
+        vad: VAD | None = None,
+        keyframes: KeyframeFolder | None = None,
+        mono: Callable[[], int] | None = None,
+        worn: bool = True,
+    ) -> None:
+        """Raises ConfigError when faces are to be blurred and there is no way to find them."""
+        self._detector, self._ocr, self._asr, self._vad = detector, ocr, asr, vad
+        self._settings, self._folder, self._mono, self._worn = settings, keyframes, mono, worn
+        self._gate = FrameGate(settings.blur_min, settings.change_min, settings.ssim_max)
+        self._keyframe_gate = KeyframeGate()
+        self._faces = FaceBlur() if settings.blur_faces else None
+        self._recent: deque[Window] = deque(maxlen=registry.CARRY_WINDOWS)
+        self.health = PerceptionHealth()
+        if ocr is None:
+            self.health.fell_back["text"] = "There is no model that reads text."
+        if settings.speech and (asr is None or vad is None):
+            self.health.fell_back["speech"] = "There is no model that transcribes speech."
+
+    def prime(self, windows: Sequence[Window]) -> None:
+        """Go on after these stored windows (the newest PRIME_WINDOWS are enough), oldest first."""
+        self._recent.clear()
+        self._recent.extend(windows)
+        self._keyframe_gate.reset([])
+        folder = self._folder
+        if folder is None:
+            return
+        for keyframe in [k for w in windows for k in w.keyframes][-HISTORY:]:
+            try:
+                jpeg = folder.read(keyframe)
+            except StorageError as error:  # forgotten or damaged: the gate knows one keyframe less
+                self.health.fell_back["keyframes"] = sentence_of(error)
+                continue
+            self._remember(jpeg)
+
+    def step(self, raw: RawWindow) -> list[Observation]:
+        """Perceive one window."""
+        self.health.ms = {}
+        carry = carry_of(tuple(self._recent), raw.recording, raw.t_start)
+        with self._timed("gate"):
+            verdicts = self._gate.judge([f.image for f in raw.frames])
+        chosen = [i for i, v in enumerate(verdicts) if v.source == i]
+        sights = {i: self._sight(raw.frames[i]) for i in chosen}
+        views = [self._view(raw.frames[i], sights[i]) for i in chosen]
+        views = confirm(views, carry, self._settings.object_score)
+        window = self._compose(raw, verdicts, dict(zip(chosen, views, strict=True)), carry)
+        with self._timed("keyframes"):
+            keyframes = self._keep(raw, chosen, sights)
+        window = replace(window, keyframes=keyframes, speech=self._speech(raw))
+        self._recent.append(window)
+        health = self.health
+        health.windows += 1
+        health.frames += len(raw.frames)
+        health.blurred += sum(v.source is None for v in verdicts)
+        health.perceived += len(chosen)
+        health.keyframes += len(keyframes)
+        return [Observation(window)]
+
+    def _sight(self, frame: Frame) -> Sight | None:
+        with self._timed("objects"):
+            try:
+                sight = look(self._detector, frame.image, self._settings.object_score, worn=self._worn)
+            except ModelError as error:
+                self.health.fell_back["objects"] = sentence_of(error)
+                return None
+        self.health.fell_back.pop("objects", None)
+        return sight
+
+    def _view(self, frame: Frame, sight: Sight | None) -> View:
+        height, width = frame.image.shape[:2]
+        return View(
+            frame.t,
+            width,
+            height,
+            sight.things if sight else (),
+            sight.weak if sight else frozenset(),
+            self._lines(frame.image),
+            light_of(frame.image),
+            thumbnail(frame.image),
+            sight is not None,
+        )
+
+    def _lines(self, image: Image) -> tuple[str, ...]:
+        if self._ocr is None:
+            return ()
+        with self._timed("text"):
+            try:
+                found = self._ocr.read(fitted(image, self._settings.text_side_px))
+            except ModelError as error:
+                self.health.fell_back["text"] = sentence_of(error)
+                return ()
+        self.health.fell_back.pop("text", None)
+        return tuple(
+            line.text.strip()
+            for line in found
+            if line.score >= self._settings.text_score and any(c.isalnum() for c in line.text)
+        )
+
+    def _speech(self, raw: RawWindow) -> tuple[Utterance, ...]:
+        if raw.sound is None or not self._settings.speech or self._asr is None or self._vad is None:
+            return ()
+        with self._timed("speech"):
+            try:
+                found = hear(raw.sound, self._vad, self._asr, raw.t_start, raw.t_end)
+            except ModelError as error:
+                self.health.fell_back["speech"] = sentence_of(error)
+                return ()
+        self.health.fell_back.pop("speech", None)
+        return found
+
+    def _compose(self, raw: RawWindow, verdicts: Sequence[Verdict], views: dict[int, View], carry: Carry) -> Window:
+        ordered = list(views.values())
+        captions = [
+            Caption(raw.frames[i].t, words.caption(views[v.source], text=v.source == i))
+            for i, v in enumerate(verdicts)
+            if v.source is not None
+        ]
+        entities = registry.entities_of(ordered)
+        events = registry.events_of(ordered, carry)
+        texts = registry.texts_of(ordered)
+        return Window(
+            raw.recording,
+            raw.t_start,
+            raw.t_end,
+            raw.offset_s,
+            captions=tuple(captions),
+            description=words.description(entities, events, [x.text for x in texts], ordered),
+            entities=entities,
+            events=events,
+            texts=texts,
+            scene=words.scene([v.light for v in ordered], [v.names for v in ordered]),
+            made_by=MADE_BY,
+            frames=len(raw.frames),
+            gaps=raw.gaps,
+        )
+
+    def _keep(self, raw: RawWindow, chosen: Sequence[int], sights: dict[int, Sight | None]) -> tuple[Keyframe, ...]:
+        if self._folder is None:
+            return ()
+        kept: list[Keyframe] = []
+        for i in chosen:
+            sight = sights[i]
+            if kept and (sight is None or not self._keyframe_gate.is_new(sight.vector)):
+                continue
+            image = fitted(raw.frames[i].image, self._settings.keyframe_side_px)
+            if self._faces is not None:
+                image = self._faces.blur(image)
+            jpeg = encode(image, self._settings.keyframe_quality)
+            kept.append(self._folder.save(raw.frames[i].t, jpeg, image.shape[1], image.shape[0]))
+            self._remember(jpeg)
+        return tuple(kept)
+
+    def _remember(self, jpeg: bytes) -> None:
+        """Tell the keyframe gate of a stored frame, by its stored bytes: a restart has nothing else."""
+        try:
+            self._keyframe_gate.add(self._detector.detect(decode(jpeg)).embedding)
+        except ModelError as error:
+            self.health.fell_back["objects"] = sentence_of(error)
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        start = self._mono() if self._mono else 0
+        try:
+            yield
+        finally:
+            if self._mono:
+                self.health.ms[stage] = self.health.ms.get(stage, 0.0) + (self._mono() - start) / 1000

@@ -1,0 +1,115 @@
+"""From the sound of a window to what was said and, by loudness, whether the wearer said it.
+
+The wearer's mouth is a hand's breadth from the microphone, everybody else's an arm's length or more: of two clearly
+different levels the louder is the wearer's.  Where there is one level only, it is the wearer's when it stands far
+enough above the room.  Levels are compared inside one window, so a restart between windows changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from edge.clock import US
+from edge.messages import Pcm, Sound
+from edge.perception.gate import otsu
+from models.roles import ASR, SPEECH_RATE, VAD
+from storage.records import Utterance
+
+WEARER, OTHER = "wearer", "other"
+JOIN_S = 0.35  # pauses shorter than this do not end an utterance
+LONGEST_S = 25.0  # of one utterance: whisper hears 30 s at most
+PAD_S = 0.15  # heard before and after a span, against clipped consonants
+CONFIDENT = 0.4  # least confidence of a segment
+TWO_LEVELS_DB = 8.0  # between the means of two levels that are two speakers
+ABOVE_ROOM_DB = 15.0  # of a lone level, for the wearer
+FRAME_S = 0.03  # of the level measurement
+SILENT_DB = -90.0  # below anything a microphone gives
+NOISES = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]*\*|[♪♫]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One span of speech: seconds from the start of the sound, its level in dB of full scale, its text."""
+
+    start_s: float
+    end_s: float
+    level_db: float
+    text: str
+
+
+def hear(sound: Sound, vad: VAD, asr: ASR, t_start: int, t_end: int) -> tuple[Utterance, ...]:
+    """What was said in the sound, in order; times are cut to the window.  Raises what the models raise."""
+    heard = []
+    for start, end in join(vad.speech_spans(sound.pcm)):
+        text = words_of(asr, _cut(sound.pcm, start - PAD_S, end + PAD_S))
+        if text:
+            heard.append(Heard(start, end, level(_cut(sound.pcm, start, end)), text))
+    speakers = who(heard, room_level(sound.pcm))
+    return tuple(
+        Utterance(min(max(sound.t + round(h.start_s * US), t_start), t_end), speaker, h.text)
+        for h, speaker in zip(heard, speakers, strict=True)
+    )
+
+
+def join(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans with the short pauses between them closed, none longer than LONGEST_S unless it was."""
+    joined: list[tuple[float, float]] = []
+    for start, end in spans:
+        if joined and start - joined[-1][1] <= JOIN_S and end - joined[-1][0] <= LONGEST_S:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def words_of(asr: ASR, pcm: Pcm) -> str:
+    """The text of a span; "" where nobody said anything that was understood."""
+    parts = []
+    for segment in asr.transcribe(pcm):
+        text = " ".join(NOISES.sub(" ", segment.text).split())
+        if segment.confidence >= CONFIDENT and any(c.isalnum() for c in text):
+            parts.append(text)
+    return " ".join(parts)
+
+
+def who(heard: Sequence[Heard], room_db: float) -> list[str]:
+    """Wearer or other for each span."""
+    if not heard:
+        return []
+    levels = [h.level_db for h in heard]
+    split = otsu(levels)
+    loud = [x for x in levels if x > split]
+    soft = [x for x in levels if x <= split]
+    if loud and soft and float(np.mean(loud)) - float(np.mean(soft)) >= TWO_LEVELS_DB:
+        return [WEARER if x > split else OTHER for x in levels]
+    speaker = WEARER if float(np.mean(levels)) - room_db >= ABOVE_ROOM_DB else OTHER
+    return [speaker] * len(heard)
+
+
+def level(pcm: Pcm) -> float:
+    """Loudness in dB of full scale: the root mean square of the louder half, so that pauses do not count."""
+    frames = _frame_levels(pcm)
+    return float(np.mean(np.sort(frames)[len(frames) // 2 :])) if frames.size else SILENT_DB
+
+
+def room_level(pcm: Pcm) -> float:
+    """Loudness of the room in dB of full scale: what one stretch in ten falls below."""
+    frames = _frame_levels(pcm)
+    return float(np.quantile(frames, 0.1)) if frames.size else SILENT_DB
+
+
+def _frame_levels(pcm: Pcm) -> npt.NDArray[np.float64]:
+    size = round(FRAME_S * SPEECH_RATE)
+    count = len(pcm) // size
+    power = np.square(pcm[: count * size].reshape(count, size), dtype=np.float64).mean(axis=1)
+    levels: npt.NDArray[np.float64] = np.maximum(10 * np.log10(np.maximum(power, 1e-12)), SILENT_DB)
+    return levels
+
+
+def _cut(pcm: Pcm, start_s: float, end_s: float) -> Pcm:
+    return pcm[max(0, round(start_s * SPEECH_RATE)) : max(0, round(end_s * SPEECH_RATE))]
