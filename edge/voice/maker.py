@@ -1,0 +1,88 @@
+"""Making speech ahead of the player: a thread synthesises sentence by sentence into a short queue."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Sequence
+
+from models.errors import ModelDownError
+from models.roles import TTS, AudioChunk
+
+AHEAD = 2  # chunks that may wait: enough to play without a gap, little enough to throw away when cut off
+SLOW_S = 20.0  # a voice that gives nothing for so long is given up
+_POLL_S = 0.05
+
+
+class SpeechMaker:
+    """One TTS and the thread that works for it; `chunks` is used by one thread at a time."""
+
+    def __init__(self, tts: TTS) -> None:
+        self.name = tts.name
+        self._tts = tts
+        self._worker: threading.Thread | None = None
+
+    def chunks(self, parts: Sequence[str], cut: threading.Event) -> Generator[tuple[int, AudioChunk], None, None]:
+        """(index of the part, sound) in order, until the end or until `cut`.  Close the iterator when done with it.
+
+        Raises what the TTS raises, and ModelDownError when it gives nothing for SLOW_S seconds or is still caught in
+        the call before.
+        """
+        if self._worker is not None and self._worker.is_alive():
+            raise ModelDownError(f"The voice {self.name} is stuck: restart grove-edge or choose another voice.")
+        made: queue.Queue[tuple[int, AudioChunk] | BaseException | None] = queue.Queue(AHEAD)
+        done = threading.Event()
+        self._worker = threading.Thread(
+            target=self._make, args=(tuple(parts), made, done), name="voice-maker", daemon=True
+        )
+        self._worker.start()
+        try:
+            waits = 0
+            while not cut.is_set():
+                try:
+                    item = made.get(timeout=_POLL_S)
+                except queue.Empty:
+                    waits += 1
+                    if waits * _POLL_S >= SLOW_S:
+                        raise ModelDownError(
+                            f"The voice {self.name} makes no sound: choose another with voice.tts."
+                        ) from None
+                    continue
+                waits = 0
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            done.set()
+            self._worker.join(1.0)  # the sentence it is in; longer than that, and the next call finds it stuck
+
+    def _make(
+        self,
+        parts: Sequence[str],
+        made: queue.Queue[tuple[int, AudioChunk] | BaseException | None],
+        done: threading.Event,
+    ) -> None:
+        try:
+            for index, part in enumerate(parts):
+                for chunk in self._tts.synthesize(part):
+                    if not _put(made, (index, chunk), done):
+                        return
+            _put(made, None, done)
+        except Exception as error:  # noqa: BLE001  # raised again where the sound is wanted
+            _put(made, error, done)
+
+
+def _put(
+    made: queue.Queue[tuple[int, AudioChunk] | BaseException | None],
+    item: tuple[int, AudioChunk] | BaseException | None,
+    done: threading.Event,
+) -> bool:
+    while not done.is_set():
+        try:
+            made.put(item, timeout=_POLL_S)
+        except queue.Full:
+            continue
+        return True
+    return False

@@ -1,0 +1,218 @@
+"""The voice: takes Say from the bus, and speaks one at a time, sentence by sentence.
+
+The first sentence plays while the next is being made.  Something critical cuts off what is being said, which then goes
+on with the sentence it was in, unless that has gone stale.  Whatever cannot be spoken is counted and told in the open;
+the text itself was shown and stored before it came here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
+
+from edge.bus import Bus
+from edge.clock import US, Clock
+from edge.errors import AudioError, sentence_of
+from edge.logs import Log, Private
+from edge.messages import Health, Say
+from edge.voice.maker import SpeechMaker
+from edge.voice.player import Player
+from edge.voice.queue import CRITICAL, VoiceQueue
+from edge.voice.spoken import sentences, speakable
+from models.errors import ModelError
+from models.roles import TTS, AudioChunk
+
+_log = Log("voice")
+_TICK_S = 0.1  # how late a stop can be noticed
+RETRY_S = 2.0  # between attempts of a warning while the speaker is away
+
+
+@dataclass(slots=True)
+class _Now:
+    """What is being said, and how far it has come."""
+
+    say: Say
+    parts: list[str]
+    part: int = 0  # index of the sentence being played
+    first: int | None = None  # monotonic microseconds when sound first reached the player
+    hushed: bool = False
+
+    def rest(self) -> str:
+        """From the sentence that was cut on."""
+        return " ".join(self.parts[self.part :])
+
+
+class VoiceService:
+    """One voice; `run` is its loop, everything else may be called by any thread."""
+
+    def __init__(
+        self, bus: Bus, tts: TTS | None, player: Player, clock: Clock, *, voice_queue: VoiceQueue | None = None
+    ) -> None:
+        self._bus = bus
+        self._maker = SpeechMaker(tts) if tts is not None else None
+        self._player = player
+        self._clock = clock
+        self._queue = voice_queue or VoiceQueue()
+        self._inbox = bus.subscribe("voice")
+        self._changed = threading.Condition()
+        self._cut = threading.Event()  # falls silent
+        self._now: _Now | None = None
+        self._rounds = 0  # of the thread that reads the bus
+        self._spoken = 0
+        self._unspoken = 0
+        self._last_source = ""
+        self._last_at: int | None = None  # wall microseconds
+        self._first_sound_ms: int | None = None
+        self._problem = player.problem
+        if tts is None and not player.silent:
+            self._problem = "There is no voice: run grove-edge doctor to see which is missing."
+
+    def run(self, stop: threading.Event) -> None:
+        """Speak until `stop`; then fall silent within a moment."""
+        if self._problem:
+            _log.warning("voice_down", reason=self._problem)
+            self._bus.publish(Health(self._clock.now(), "voice", "down", self._problem))
+        reader = threading.Thread(target=self._read, args=(stop,), name="voice-inbox", daemon=True)
+        reader.start()
+        try:
+            while not stop.is_set():
+                with self._changed:
+                    say = self._queue.next(self._clock.mono())
+                    if say is None:
+                        self._changed.wait(_TICK_S)
+                        continue
+                    self._cut.clear()
+                    now = self._now = _Now(say, sentences(speakable(say.text)))
+                if stop.is_set():  # `_cut` may have been set by it, and cleared above
+                    break
+                self._speak(now, stop)
+                with self._changed:
+                    self._now = None
+                    self._changed.notify_all()
+        finally:
+            reader.join()
+
+    def hush(self, source: str | None = None, *, critical: bool = False) -> bool:
+        """Stop what is being said and forget what waits (of one source): the wearer speaks, or said stop.
+
+        True when something was cut off.  A critical warning that is being said goes on unless `critical` is given;
+        those that wait are kept in any case.
+        """
+        with self._changed:
+            self._queue.clear(source)
+            now = self._now
+            if now is None or (source is not None and now.say.source != source):
+                return False
+            if now.say.priority >= CRITICAL and not critical:
+                return False
+            now.hushed = True
+            self._cut.set()
+            return True
+
+    def drain(self, timeout_s: float) -> bool:
+        """Wait until everything published so far has been said; false when the time is over first."""
+        with self._changed:
+            enough = self._rounds + 2  # one round may be half way between the bus and the queue
+            return self._changed.wait_for(
+                lambda: self._rounds >= enough and not len(self._queue) and self._now is None, timeout_s
+            )
+
+    @property
+    def speaking(self) -> Say | None:
+        """What is being said at this moment."""
+        now = self._now
+        return now.say if now else None
+
+    def health(self) -> dict[str, object]:
+        """For /health: counts, the last thing said (never its words), and what is wrong."""
+        with self._changed:
+            return {
+                "state": "down" if self._problem else "ok",
+                "detail": self._problem,
+                "speaker": self._player.name,
+                "voice": self._maker.name if self._maker else "none",
+                "waiting": len(self._queue),
+                "spoken": self._spoken,
+                "unspoken": self._unspoken,
+                "dropped": dict(self._queue.dropped),
+                "last_source": self._last_source,
+                "last_at": self._last_at,
+                "first_sound_ms": self._first_sound_ms,
+            }
+
+    def _read(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            message = self._inbox.get(_TICK_S)
+            with self._changed:
+                self._rounds += 1
+                if isinstance(message, Say) and not self._queue.push(message, self._clock.mono()):
+                    _log.info("not_spoken", source=message.source, priority=message.priority, why="dropped")
+                if self._now is not None and self._queue.interrupts(self._now.say):
+                    self._cut.set()
+                self._changed.notify_all()
+        self._cut.set()
+
+    def _speak(self, now: _Now, stop: threading.Event) -> None:
+        say = now.say
+        if self._maker is None or self._player.silent or not now.parts:
+            self._unspoken += 1
+            return
+        begun = self._clock.mono()
+        try:
+            with closing(self._chunks(now, self._maker)) as chunks:
+                played = self._player.play(chunks, self._cut)
+        except (AudioError, ModelError) as error:
+            self._tell(sentence_of(error), error)
+            self._failed(now, stop)
+            return
+        self._tell("")
+        with self._changed:
+            if now.first is not None:
+                self._first_sound_ms = (now.first - begun) * 1000 // US
+                self._last_source, self._last_at = say.source, self._clock.now()
+            if played.complete:
+                self._spoken += 1
+            elif not now.hushed:
+                self._queue.resume(say, now.rest(), self._clock.mono())
+        _log.info(
+            "spoken" if played.complete else "cut_off",
+            source=say.source,
+            priority=say.priority,
+            seconds=round(played.seconds, 2),
+            first_sound_ms=self._first_sound_ms,
+        )
+        _log.debug("spoken_text", text=Private(say.text))
+
+    def _failed(self, now: _Now, stop: threading.Event) -> None:
+        """A warning that is still good in a moment is tried again; anything else was shown and is let go."""
+        with self._changed:
+            if now.say.deadline is not None and not now.hushed:
+                self._now = None
+                if self._queue.resume(now.say, now.rest(), self._clock.mono()):
+                    self._changed.wait_for(stop.is_set, RETRY_S)
+                    return
+            self._unspoken += 1
+        _log.info("not_spoken", source=now.say.source, priority=now.say.priority, why="no sound")
+
+    def _chunks(self, now: _Now, maker: SpeechMaker) -> Generator[AudioChunk, None, None]:
+        """The sound of all sentences; keeps `now.part` at the one whose sound was handed out last."""
+        with closing(maker.chunks(now.parts, self._cut)) as made:
+            for index, chunk in made:
+                now.part = index
+                if now.first is None:
+                    now.first = self._clock.mono()
+                yield chunk
+
+    def _tell(self, problem: str, error: BaseException | None = None) -> None:
+        """Log and publish a change once, not each failure."""
+        with self._changed:
+            if problem == self._problem:
+                return
+            self._problem = problem
+        if problem:
+            _log.warning("voice_down", cause=error)
+        else:
+            _log.info("voice_back")
+        self._bus.publish(Health(self._clock.now(), "voice", "down" if problem else "ok", problem))
