@@ -103,6 +103,7 @@ class Models(_Section):
     """Which model plays which role; ids are those of `grove-edge models list`."""
 
     text_embedding: str = Field("wordllama-256", description="Text embedding the database is made with.")
+    asr: str = Field("whisper-tiny.en", description="Speech recognition.")
     threads: int = Field(2, ge=1, description="Threads an engine may use.")
 
 
@@ -110,7 +111,6 @@ class Voice(_Section):
     """Speaking and listening."""
 
     speaker: str = Field("default", description="default, a WAV file, or none.")
-    tts: str = Field("piper-joe", description="Voice for answers and alerts.")
     speak_alerts: bool = Field(True, description="Speak delivered alerts.")
 
 

@@ -24,7 +24,7 @@ from storage.vectors import Vector
 
 Embed: TypeAlias = Callable[[list[str]], Sequence[Vector]]
 
-MATCH = 0.5  # likeness from which an episode belongs to a pattern
+MATCH = 0.35  # likeness from which an episode belongs to a pattern
 BATCHES = 3  # how many batches of candidates are judged at most: cost is bounded however many patterns exist
 CORE_SHARE = 0.8  # members at least this close to the best one are core
 

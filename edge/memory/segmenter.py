@@ -27,9 +27,9 @@ Cut: TypeAlias = Literal["gap", "day", "cap", "change"]
 
 HISTORY = 60  # windows whose novelty tells what is usual in this stream
 MIN_HISTORY = 6
-FLOOR = 0.62  # a window more alike than this never starts an episode, however calm the stream
-CEILING = 0.93  # a window less alike than this always may
-SPREAD = 0.75  # how many deviations above the usual novelty a boundary lies
+FLOOR = 0.5  # a window more alike than this never starts an episode, however calm the stream
+CEILING = 0.88  # a window less alike than this always may
+SPREAD = 0.4  # how many deviations above the usual novelty a boundary lies
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,128 @@
+"""grove-edge ask and eval qa: questions to the memory, one or many."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from edge import config as settings
+from edge.clock import SystemClock, parse_time
+from edge.commands.common import (
+    AtOption,
+    DbOption,
+    JsonOption,
+    db_path,
+    moment,
+    query_embedding,
+    say,
+    wearer_offset,
+)
+from edge.errors import InputError, MissingFile
+from storage import Store
+
+PolicyOption = Annotated[
+    Literal["auto", "rules"], typer.Option("--policy", help="auto: rules where they are certain; rules: only those.")
+]
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What you want to know, in English.")],
+    db: DbOption = None,
+    when: AtOption = None,
+    policy: PolicyOption = "auto",
+    speak: Annotated[bool, typer.Option("--speak", help="Speak the answer too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the memory; the answer names its evidence."""
+    from edge.agent.answer import ask as answer
+
+    config = settings.load()
+    clock = SystemClock()
+    with Store.open(db_path(db), create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
+        now = moment(when) or clock.now()
+        began = clock.mono()
+        found = answer(
+            snapshot,
+            question,
+            now=now,
+            offset_s=wearer_offset(snapshot),
+            owner=config.owner.name,
+            embed=query_embedding(config, store.space),
+            policy=policy,
+        )
+        value = {**found.to_json(), "latency_ms": round((clock.mono() - began) / 1000, 2)}
+    say(value, as_json, _told(value))
+    if speak:
+        from edge.speaking import speak_now
+
+        for line in speak_now(str(value["answer"]), config):
+            typer.echo(line, err=True)
+
+
+def evaluate(
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS.jsonl", help="Rows with id, question, ask_time, choices.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where the answers go, one JSON line each.")],
+    db: DbOption = None,
+    policy: PolicyOption = "rules",
+) -> None:
+    """Answer each question at its ask_time, seeing only what was known by then."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from edge.agent.answer import ask as answer
+
+    config, clock = settings.load(), SystemClock()
+    rows = _questions(questions)
+    with (
+        Store.open(db_path(db), create=False, read_only=True) as store,
+        os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target,
+    ):
+        embed = query_embedding(config, store.space)
+        console = Console(stderr=True)
+        for row in track(rows, "questions", console=console, disable=not console.is_terminal):
+            now, offset_s = parse_time(str(row["ask_time"]))
+            with store.snapshot(now) as snapshot:
+                began = clock.mono()
+                try:
+                    found: dict[str, Any] = answer(
+                        snapshot,
+                        str(row["question"]),
+                        now=now,
+                        offset_s=offset_s,
+                        owner=config.owner.name,
+                        choices=row.get("choices"),
+                        embed=embed,
+                        policy=policy,
+                    ).to_json()
+                except InputError as error:
+                    found = {"answer": str(error), "value": None, "kind": "error", "confidence": 0.0, "evidence": []}
+                found["latency_ms"] = round((clock.mono() - began) / 1000, 2)
+            target.write(json.dumps({"id": row["id"], **found}, ensure_ascii=False) + "\n")
+    typer.echo(f"{len(rows)} answers in {out}")
+
+
+def _questions(path: Path) -> list[dict[str, Any]]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise MissingFile(f"{path} cannot be read ({error.strerror}): check the path.") from error
+    except ValueError as error:
+        raise InputError(f"{path.name} is not JSON lines ({error}): one question object a line.") from error
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or not {"id", "question", "ask_time"} <= set(row):
+            raise InputError(f"{path.name} line {number}: a question has id, question and ask_time.")
+    return rows
+
+
+def _told(value: dict[str, Any]) -> list[str]:
+    lines = [str(value["answer"])]
+    for piece in value["evidence"][:5]:
+        start = str(piece["t_start"])
+        lines.append(f"  {piece['id']:>6}  {start[:10]} {start[11:19]}  {piece['text'][:100]}")
+    return lines

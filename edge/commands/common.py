@@ -1,0 +1,139 @@
+"""What commands share: options, opening the memory, printing as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from edge import config as settings
+from edge.clock import SystemClock, iso, parse_time
+from edge.errors import UsageError
+from storage import Snapshot, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edge.memory.patterns import Embed
+    from storage import EmbeddingSpace
+
+DbOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--db", help="The memory's file; without it, the one in the data folder.", show_default=False),
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+FromOption: TypeAlias = Annotated[
+    str | None, typer.Option("--from", help="Only from this time on (ISO 8601 with a zone).", show_default=False)
+]
+ToOption: TypeAlias = Annotated[
+    str | None, typer.Option("--to", help="Only before this time (ISO 8601 with a zone).", show_default=False)
+]
+AtOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--at", help="As the memory was known at this time (ISO 8601 with a zone).", show_default=False),
+]
+
+
+def db_path(given: Path | None) -> Path:
+    """The memory's file: the one given, else memory.db in the data folder."""
+    return given if given is not None else settings.data_dir() / "memory.db"
+
+
+def moment(text: str | None) -> int | None:
+    """An optional time option in microseconds.  Raises InputError."""
+    return None if text is None else parse_time(text)[0]
+
+
+@contextmanager
+def reading(db: Path | None, at: str | None = None) -> Iterator[Snapshot]:
+    """A snapshot of an existing memory (as known at a time)."""
+    with Store.open(db_path(db), create=False, read_only=True) as store, store.snapshot(moment(at)) as snapshot:
+        yield snapshot
+
+
+@contextmanager
+def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed]]:
+    """A memory to write, made if it is not there yet, and the embedding it is made with."""
+    from edge.engines import Engines
+    from storage import EmbeddingSpace
+
+    engines = Engines(config)
+    try:
+        model = engines.text_embedding()
+        space = EmbeddingSpace(model.id, model.dim)
+        with Store.open(path, space=space, synchronous=config.memory.synchronous) as store:
+            yield store, model.embed
+    finally:
+        engines.close()
+
+
+def query_embedding(config: settings.Config, space: EmbeddingSpace) -> Embed | None:
+    """The embedding a memory was made with, for questions; None (said on stderr) when it cannot be had."""
+    from edge.engines import Engines
+    from models.errors import ModelError
+
+    chosen = config.models.model_copy(update={"text_embedding": space.id})
+    try:
+        return Engines(config.model_copy(update={"models": chosen})).text_embedding().embed
+    except ModelError as error:
+        typer.echo(f"Searching by words only: {error}", err=True)
+        return None
+
+
+def wearer_offset(snapshot: Snapshot) -> int:
+    """The UTC offset of the newest window, else the machine's, in seconds."""
+    last = snapshot.trace.last()
+    return SystemClock().offset() if last is None else last.offset_s
+
+
+def emit(rows: Sequence[dict[str, Any]], as_json: bool, columns: Sequence[str], empty: str) -> None:
+    """Rows as a JSON array, or as a table of some columns; `empty` is said when there are none."""
+    if as_json:
+        typer.echo(json.dumps(list(rows), ensure_ascii=False))
+        return
+    if not rows:
+        typer.echo(empty)
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column in ("id", "time", "day"))
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    Console().print(table)
+
+
+def say(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> None:
+    """One object as JSON, or as lines for people."""
+    if as_json:
+        typer.echo(json.dumps(value, ensure_ascii=False))
+    else:
+        for line in lines:
+            typer.echo(line)
+
+
+def at(t: int, offset_s: int) -> str:
+    """A time for JSON output."""
+    return iso(t, offset_s)
+
+
+def reference(text: str, letter: str) -> int:
+    """The number in an id such as e12.  Raises UsageError."""
+    if text[:1] == letter and text[1:].isdigit():
+        return int(text[1:])
+    raise UsageError(f"{text!r} is not an id of that kind: it looks like {letter}12.")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ", ".join(str(v) for v in value)
+    return str(value)
