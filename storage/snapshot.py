@@ -7,6 +7,7 @@ from storage.connect import Connection
 from storage.episodes import EpisodeReader
 from storage.health import HealthReader
 from storage.intentions import IntentionReader
+from storage.lookup import LookupReader
 from storage.moments import MomentReader
 from storage.patterns import PatternReader
 from storage.records import Hit, OpenUnit, Us
@@ -28,6 +29,7 @@ class Snapshot:
         self.until = until
         self._db = db
         self.trace = TraceReader(db, until)
+        self.lookup = LookupReader(db, until)
         self.episodes = EpisodeReader(db, until)
         self.moments = MomentReader(db, until)
         self.patterns = PatternReader(db, until)

@@ -1,0 +1,185 @@
+"""Stratum R by what it holds: exact events, words, stretches, days.  The reads that answering needs; all their SQL is here.
+
+Each walks an index by what is asked for, never the whole trace: a year costs about what a day does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from storage.connect import Connection
+from storage.records import Item, ItemKind, Us
+
+_DAY_US = 86_400_000_000
+_FIRST_DAY = date(1970, 1, 1)
+_ITEM = (
+    "SELECT i.id, i.window_id, i.kind, i.t, w.offset_s, i.text, i.subject, i.action, i.object, i.speaker "
+    "FROM item i JOIN window w ON w.id = i.window_id "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A run of windows without a gap: what a person would call one recording."""
+
+    first_window: int
+    last_window: int
+    t_start: Us
+    t_end: Us
+
+
+class LookupReader:
+    """Reads of R as known at `until`: a window is visible once it has ended."""
+
+    def __init__(self, db: Connection, until: Us) -> None:
+        self._db, self._until = db, until
+
+    def days(self) -> list[date]:
+        """Local days on which something was recorded, in order; one step of the index a day."""
+        found: set[date] = set()
+        after = -(2**62)
+        while True:
+            row = self._db.execute(
+                "SELECT t_start, t_end, offset_s FROM window WHERE t_end > ? AND t_end <= ? ORDER BY t_end LIMIT 1",
+                (after, self._until),
+            ).fetchone()
+            if row is None:
+                return sorted(found)
+            start, end, offset = row[0], row[1], row[2] * 1_000_000
+            day = (start + offset) // _DAY_US
+            found.add(_FIRST_DAY + timedelta(days=day))
+            # A window that begins before midnight may end after it: such a one is stepped over by its own end.
+            after = max(end, (day + 1) * _DAY_US - offset - 1)
+
+    def offset_at(self, t: Us) -> int | None:
+        """The wearer's UTC offset in seconds in the last window begun by t, else in the first one; None when empty."""
+        row = (
+            self._db.execute(
+                "SELECT offset_s FROM window WHERE t_end <= ? AND t_start <= ? ORDER BY t_end DESC LIMIT 1",
+                (min(self._until, t + 3_600_000_000), t),
+            ).fetchone()
+            or self._db.execute(
+                "SELECT offset_s FROM window WHERE t_end <= ? ORDER BY t_end LIMIT 1", (self._until,)
+            ).fetchone()
+        )
+        return None if row is None else int(row[0])
+
+    def stretches(self, start: Us | None = None, end: Us | None = None, gap: Us = 1_000_000) -> list[Stretch]:
+        """Runs of windows without a gap longer than `gap` microseconds, oldest first, cut at [start, end)."""
+        rows = self._db.execute(
+            "SELECT id, t_start, before, before_id FROM (SELECT id, t_start, lag(t_end) OVER (ORDER BY t_end, id) AS before, "
+            "lag(id) OVER (ORDER BY t_end, id) AS before_id FROM window WHERE t_end <= ? AND t_end > ? AND t_start < ?) "
+            "WHERE before IS NULL OR t_start - before > ?",
+            (self._until, _low(start), _high(end), gap),
+        ).fetchall()
+        if not rows:
+            return []
+        last = self._db.execute(
+            "SELECT id, t_end FROM window WHERE t_end <= ? AND t_start < ? ORDER BY t_end DESC, id DESC LIMIT 1",
+            (self._until, _high(end)),
+        ).fetchone()
+        ends = [(row[3], row[2]) for row in rows[1:]] + [tuple(last)]
+        return [Stretch(int(row[0]), int(e[0]), int(row[1]), int(e[1])) for row, e in zip(rows, ends, strict=True)]
+
+    def actions(self) -> list[str]:
+        """The distinct actions of events, hopping along the index; includes those not known yet at `until`."""
+        return self._hop(
+            "SELECT action FROM item INDEXED BY item_action WHERE kind = 'event' AND action > ? ORDER BY action LIMIT 1",
+            (),
+        )
+
+    def objects(self, action: str) -> list[str]:
+        """The distinct objects of one exact action known at `until`, hopping along the index."""
+        found = self._hop(
+            "SELECT object FROM item INDEXED BY item_action WHERE kind = 'event' AND action = ? AND object > ? ORDER BY object LIMIT 1",
+            (action,),
+        )
+        known = (
+            "SELECT 1 FROM item i JOIN window w ON w.id = i.window_id "
+            "WHERE i.kind = 'event' AND i.action = ? AND i.object = ? AND w.t_end <= ? LIMIT 1"
+        )
+        return [o for o in found if self._db.execute(known, (action, o, self._until)).fetchone()]
+
+    def _hop(self, statement: str, values: tuple[str, ...]) -> list[str]:
+        found: list[str] = []
+        row = self._db.execute(statement, (*values, "")).fetchone()
+        while row is not None:
+            found.append(row[0])
+            row = self._db.execute(statement, (*values, row[0])).fetchone()
+        return found
+
+    def events_of(self, terms: Sequence[tuple[str, str]], start: Us | None = None, end: Us | None = None) -> list[Item]:
+        """Events with one of these exact (action, object) pairs and start <= t < end, in time order."""
+        found: list[Item] = []
+        for first in range(0, len(terms), 200):
+            part = terms[first : first + 200]
+            marks = ",".join(["(?, ?)"] * len(part))
+            found += self._items(
+                f"WHERE i.kind = 'event' AND (i.action, i.object) IN (VALUES {marks}) "
+                "AND i.t >= ? AND i.t < ? AND w.t_end <= ?",
+                (*(x for pair in part for x in pair), _low(start), _high(end), self._until),
+            )
+        return sorted(found, key=lambda i: (i.t, i.id))
+
+    def matching(
+        self,
+        expression: str,
+        kinds: Sequence[ItemKind],
+        start: Us | None = None,
+        end: Us | None = None,
+        limit: int | None = None,
+    ) -> list[Item]:
+        """Items whose text matches an FTS5 expression made by `all_words` or `any_words`, newest first."""
+        if not expression or not kinds:
+            return []
+        marks = ",".join("?" * len(kinds))
+        return self._items(
+            f"WHERE i.id IN (SELECT rowid FROM item_fts WHERE item_fts MATCH ?) AND i.kind IN ({marks}) "
+            "AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
+            (expression, *kinds, _low(start), _high(end), self._until, -1 if limit is None else limit),
+        )
+
+    def times_of(
+        self, word: str, start: Us | None = None, end: Us | None = None, limit: int = 5000
+    ) -> list[tuple[Us, int, str]]:
+        """When a word occurs: (t, item id, kind) of the newest `limit` items that hold it, unordered."""
+        expression = all_words((word,))
+        if not expression:
+            return []
+        return [
+            (row[0], row[1], row[2])
+            for row in self._db.execute(
+                "SELECT i.t, i.id, i.kind FROM item_fts f JOIN item i ON i.id = f.rowid "
+                "JOIN window w ON w.id = i.window_id WHERE item_fts MATCH ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
+                "ORDER BY f.rowid DESC LIMIT ?",
+                (expression, _low(start), _high(end), self._until, limit),
+            )
+        ]
+
+    def _items(self, where: str, values: Iterable[object]) -> list[Item]:
+        return [Item(*row) for row in self._db.execute(_ITEM + where, tuple(values))]
+
+
+def all_words(words: Sequence[str]) -> str:
+    """An FTS5 expression for texts that hold all the words (inflections too); quotes make operators plain words."""
+    return " AND ".join(_quoted(w) for w in words if _quoted(w))
+
+
+def any_words(words: Sequence[str]) -> str:
+    """An FTS5 expression for texts that hold one of the words."""
+    return " OR ".join(_quoted(w) for w in words if _quoted(w))
+
+
+def _quoted(word: str) -> str:
+    bare = "".join(c if c.isalnum() else " " for c in word).strip()
+    return f'"{bare}"' if bare else ""
+
+
+def _low(t: Us | None) -> Us:
+    return -(2**62) if t is None else t
+
+
+def _high(t: Us | None) -> Us:
+    return 2**62 if t is None else t
