@@ -1,0 +1,126 @@
+"""`ask`: a question in, an answer with its proof out.
+
+The answer's value is exact where the memory is (times, counts, days, places, words), and None where it is not; every
+answer names the windows, moments or episodes it rests on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from edge.agent import dispatch
+from edge.agent.draft import Draft
+from edge.agent.question import understand
+from edge.agent.view import Embed, View
+from edge.errors import QuestionError
+from edge.retrieval.timephrase import Us
+from storage.snapshot import Snapshot
+
+Policy: TypeAlias = Literal["auto", "rules"]
+POLICIES: tuple[Policy, ...] = ("auto", "rules")
+
+MAX_QUESTION = 2000
+EVIDENCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One or two spoken sentences, the value for machines, how sure, and the proof (best first)."""
+
+    answer: str
+    value: Any
+    kind: str
+    confidence: float
+    evidence: tuple[dict[str, str], ...]
+    policy: str = "rules"
+    rounds: int = 1
+    calls: int = 0
+    latency_ms: float = field(default=0.0, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form of `ask --json`."""
+        return {
+            "answer": self.answer,
+            "value": self.value,
+            "kind": self.kind,
+            "confidence": round(self.confidence, 3),
+            "evidence": list(self.evidence),
+            "policy": self.policy,
+            "rounds": self.rounds,
+            "calls": self.calls,
+            "latency_ms": self.latency_ms,
+        }
+
+
+def ask(
+    snapshot: Snapshot,
+    question: str,
+    *,
+    now: Us,
+    offset_s: int,
+    owner: str = "",
+    choices: Sequence[str] | None = None,
+    embed: Embed | None = None,
+    policy: Policy = "auto",
+) -> Answer:
+    """Answer a question from what is known in the snapshot.
+
+    `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name.
+    Raises QuestionError when there is no question in it, when it is too long, or when it is not English.
+    """
+    text = _checked(question)
+    view = View(snapshot, now, offset_s, owner, embed)
+    query = understand(text, view.zone, tuple(choices or ()))
+    if policy not in POLICIES:
+        raise QuestionError(f"There is no policy {policy!r}: use auto or rules.")
+    return _finished(view, dispatch.answer(view, query))
+
+
+def _finished(view: View, draft: Draft) -> Answer:
+    evidence = tuple(
+        {
+            "kind": e.kind,
+            "id": e.id,
+            "t_start": view.zone.iso(e.t_start),
+            "t_end": view.zone.iso(e.t_end),
+            "text": e.text,
+        }
+        for e in draft.evidence[:EVIDENCE]
+    )
+    return Answer(draft.answer, draft.value, draft.kind, draft.confidence, evidence, calls=view.calls)
+
+
+_ENGLISH = frozenset(
+    """a about after all am an and any are at be before been by did do does find first for from had has have how i in is it
+    last long many me much my of often on or show so tell that the there these they this times to today was we were what
+    when where which who whom whose why will with would yesterday you your say said going""".split()
+)
+_FOREIGN = frozenset(
+    """el la los las un una que qué cuando cuándo donde dónde como cómo mi mis he der die das ich wann wo wie habe ist und
+    nicht mein meine le les des une quand où comment mon ma mes est ce qui quoi je il lo gli che quando dove come ho sono
+    wat waar wanneer hoe ik mijn het een och jag när var""".split()
+)
+
+
+def _checked(question: str) -> str:
+    text = " ".join(str(question).replace("\x00", " ").split())
+    if not text:
+        raise QuestionError("The question is empty: ask something like 'when did I last open the fridge?'.")
+    if len(text) > MAX_QUESTION:
+        raise QuestionError(
+            f"The question has {len(text)} characters, more than {MAX_QUESTION}: ask it in one or two sentences."
+        )
+    tokens = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?", text.lower())
+    if not tokens:
+        raise QuestionError("There are no words in the question: ask something like 'where did I put my keys?'.")
+    latin = sum(1 for c in "".join(tokens) if c < "\u0250")
+    if latin < len("".join(tokens)) / 2:
+        raise QuestionError("Questions are understood in English for now: please ask in English.")
+    english = sum(1 for w in tokens if w in _ENGLISH)
+    foreign = sum(1 for w in tokens if w in _FOREIGN)
+    if english == 0 and foreign >= 2:
+        raise QuestionError("Questions are understood in English for now: please ask in English.")
+    return text

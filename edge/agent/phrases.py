@@ -1,0 +1,72 @@
+"""Spoken forms: times, days and counts as a person would say them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date
+
+from edge.agent.view import View
+from edge.retrieval.timephrase import Us
+
+
+def spoken_time(view: View, t: Us) -> str:
+    """Say "today at 14:03", "yesterday at 08:10", "on Friday 2 June at 09:00"."""
+    local = view.zone.local(t)
+    return f"{spoken_day(view, local.date())} at {local:%H:%M}"
+
+
+def spoken_day(view: View, day: date) -> str:
+    back = (view.zone.today - day).days
+    if back in (0, 1):
+        return ("today", "yesterday")[back]
+    year = f" {day.year}" if day.year != view.zone.today.year else ""
+    return f"on {day:%A} {day.day} {day:%B}{year}"
+
+
+def spoken_days(days: Sequence[str]) -> str:
+    """Say "2, 4 and 5 June": the newest eight days at most, the rest as a number."""
+    shown = [date.fromisoformat(d) for d in days][-8:]
+    texts = [f"{d.day} {d:%B}" for d in shown]
+    more = f" and {len(days) - len(shown)} days before" if len(days) > len(shown) else ""
+    return (", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)) + more
+
+
+def count_word(n: int) -> str:
+    return {0: "not once", 1: "once", 2: "twice"}.get(n, f"{n} times")
+
+
+def day_words(n: int) -> str:
+    return {0: "today", 1: "yesterday"}.get(n, f"{n} days ago")
+
+
+def clock_of(minute: int) -> str:
+    """Minutes after midnight as HH:MM."""
+    return f"{minute // 60 % 24:02d}:{minute % 60:02d}"
+
+
+_PAST = {
+    "take": "took", "put": "put", "cut": "cut", "eat": "ate", "drink": "drank", "make": "made", "do": "did", "go": "went",
+    "have": "had", "get": "got", "leave": "left", "see": "saw", "throw": "threw", "begin": "began", "say": "said",
+    "shut": "shut", "set": "set", "read": "read", "sleep": "slept", "feed": "fed", "buy": "bought", "give": "gave",
+}  # fmt: skip
+
+
+def done(text: str) -> str:
+    """The first verb of a phrase in the past: "open the fridge" -> "opened the fridge"."""
+    head, space, rest = text.partition(" ")
+    bare = head.rstrip(",")
+    low = bare.lower()
+    if low in _PAST:
+        past = _PAST[low]
+    elif re.search(r"(ed|ing)$", low) or not low.isalpha():
+        past = bare
+    elif low.endswith("e"):
+        past = bare + "d"
+    elif re.search(r"[^aeiou]y$", low):
+        past = bare[:-1] + "ied"
+    elif re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", low):
+        past = bare + low[-1] + "ed"
+    else:
+        past = bare + "ed"
+    return past + head[len(bare) :] + space + rest

@@ -1,0 +1,163 @@
+"""Places: where a thing was put, where it came from, where it was last seen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from edge.agent.draft import Draft, Evidence, proof
+from edge.agent.phrases import spoken_time
+from edge.agent.question import Query
+from edge.agent.view import Scope, View
+from edge.retrieval import words
+from storage.lookup import all_words
+from storage.records import Item
+
+_PUT = re.compile(
+    r"(?:wearer |i |you |he |she |the person |person )?(?:puts?|placed?s?|places|leaves?|left|returns?|returned|hangs?|hung|sets?|lays?|laid|"
+    r"stores?|stored|drops?|dropped|stows?|parks?|parked|hides?|hid|putting|placing|leaving|setting|hanging)(?: down| back| away)? (?P<o>.+?) "
+    r"(?P<p>back into|back in|back on|back onto|on top of|next to|in front of|in between|into|onto|inside|in|on|under|"
+    r"underneath|behind|beside|near|at|by|over|to|with) (?P<l>.+)",
+    re.IGNORECASE,
+)
+_TAKEN = re.compile(
+    r".*?\b(?:up|out|take|takes|took|taken|grab|grabs|get|gets|fetch|remove|removes) ?(?P<o>.*?) (?:up )?(?:from|out of|off) (?P<l>.+)",
+    re.I,
+)
+_FORMS = {
+    "back in": "in",
+    "back into": "in",
+    "into": "in",
+    "inside": "in",
+    "onto": "on",
+    "back on": "on",
+    "back onto": "on",
+    "underneath": "under",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A thing put somewhere."""
+
+    item: Item
+    thing: str
+    place: str
+
+
+def put_of(item: Item) -> Put | None:
+    """Read "put the keys back in the drawer" -> ("the keys", "in the drawer")."""
+    text = item.text.strip().rstrip(".").lower()
+    if "put back" in text or "puts back" in text:
+        text = re.sub(r"\b(puts?) back\b", r"\1", text)
+    m = _PUT.match(text)
+    if m is None:
+        return None
+    preposition = m.group("p").lower()
+    return Put(item, m.group("o"), f"{_FORMS.get(preposition, preposition)} {m.group('l')}")
+
+
+def _puts(view: View, thing: str, scope: Scope) -> list[Put]:
+    """All puts of a thing in time order; those of exactly that thing when there are any, else of its kinds."""
+    asked = words.thing(thing)
+    view.calls += 1
+    tokens = [w for w in words.tokens(words.same_phrases(thing)) if w not in words.STOPWORDS] or words.tokens(thing)
+    found = view.snap.lookup.matching(all_words(tokens), ("caption", "event"), scope.start, scope.end)
+    found += (
+        view.snap.lookup.matching(all_words(words.tokens(thing)), ("caption",), scope.start, scope.end)
+        if not found
+        else []
+    )
+    puts = [p for p in (put_of(i) for i in found) if p is not None]
+    graded = [(_grade(asked, p.thing), p) for p in puts]
+    best = max((g for g, _ in graded), default=0)
+    kept = [p for g, p in graded if g == best] if best == 4 else [p for g, p in graded if g > 1]
+    return sorted(kept, key=lambda p: (p.item.t, p.item.id))
+
+
+def _grade(asked: tuple[str, ...], thing: str) -> int:
+    return words.thing_grade(asked, words.thing(thing))
+
+
+def put(view: View, q: Query) -> Draft | None:
+    """Where a thing was put last (first, or at the time named); else where it was last seen."""
+    thing = q.clause.thing
+    point = next((s for s in q.spans if s.kind == "point"), None)
+    if point is not None:
+        moved = _moved(view, thing, point.start, forward=True)
+        if moved is not None:
+            return _placed(view, q, moved, thing)
+    scope = view.scope(q)
+    puts = _puts(view, thing, scope)
+    if puts:
+        chosen = puts[0] if q.ordinal == "first" else puts[-1]
+        return _placed(view, q, chosen, thing, puts)
+    return _seen(view, thing, scope)
+
+
+def _placed(view: View, q: Query, chosen: Put, thing: str, others: list[Put] | None = None) -> Draft:
+    value: str = chosen.place
+    if q.choices:
+        value = max(q.choices, key=lambda c: _place_match(c, chosen.place))
+        if _place_match(value, chosen.place) < 0.3:
+            value = chosen.place
+    items = [chosen.item, *(p.item for p in (others or [])[::-1] if p is not chosen)]
+    said = f"You put {thing} {chosen.place} {spoken_time(view, chosen.item.t)}."
+    return Draft("text", value, said, proof(items[:5]), 0.95)
+
+
+def _place_match(choice: str, place: str) -> float:
+    return words.overlap(words.keys(choice), [w for w in words.keys(place) if w not in ("at", "in", "on", "from")])
+
+
+def _moved(view: View, thing: str, t: int, *, forward: bool) -> Put | None:
+    """The put next after a time (a thing picked up then), or the taking next before it (a thing put down then)."""
+    reach = 3 * 3_600_000_000
+    scope = Scope(t - 2_000_000, t + reach) if forward else Scope(t - reach, t + 2_000_000)
+    if forward:
+        puts = [p for p in _puts(view, thing, scope) if p.item.t >= t - 500_000]
+        return puts[0] if puts else None
+    tokens = words.tokens(words.same_phrases(thing))
+    found = view.snap.lookup.matching(all_words(tokens), ("caption",), scope.start, scope.end)
+    asked = words.thing(thing)
+    for item in found:  # newest first
+        m = _TAKEN.match(item.text)
+        if m is not None and _grade(asked, m.group("o")) >= 3:
+            return Put(item, m.group("o"), f"from {m.group('l')}")
+    return None
+
+
+def taken_from(view: View, q: Query) -> Draft | None:
+    """Where a thing was taken from, the last time or before the time named."""
+    thing = q.clause.thing
+    point = next((s for s in q.spans if s.kind == "point"), None)
+    scope = view.scope(q)
+    t = point.start if point is not None else scope.end or view.now
+    moved = _moved(view, thing, t, forward=False)
+    if moved is None:
+        puts = [
+            p for p in _puts(view, thing, Scope(scope.start if scope.named else None, t - 2_000_000)) if p.item.t < t
+        ]
+        return _placed(view, q, puts[-1], thing) if puts else None
+    draft = _placed(view, q, moved, thing)
+    return Draft(
+        "text", draft.value, f"You took {thing} {moved.place} {spoken_time(view, moved.item.t)}.", draft.evidence, 0.95
+    )
+
+
+def _seen(view: View, thing: str, scope: Scope) -> Draft | None:
+    """Where a thing was last seen, by the places perception gave it."""
+    asked = words.thing(thing)
+    names = [n for n, _ in view.snap.trace.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
+    view.calls += 1
+    seen = [e for n in names for e in view.snap.trace.entities(n, scope.start, scope.end)]
+    placed = [e for e in seen if e.location]
+    if not seen:
+        return None
+    last = max(placed or seen, key=lambda e: e.t_end)
+    evidence = (Evidence("window", f"w{last.window_id}", last.t_start, last.t_end, last.name),)
+    if not last.location:
+        said = f"I last saw {thing} {spoken_time(view, last.t_start)}, but not where it was put."
+        return Draft("text", None, said, evidence, 0.4)
+    value = last.location
+    return Draft("text", value, f"I last saw {thing} {value}, {spoken_time(view, last.t_start)}.", evidence, 0.7)

@@ -1,0 +1,152 @@
+"""Words: who said what and when, what the reply was, what a text in view said."""
+
+from __future__ import annotations
+
+from edge.agent.draft import Draft, proof
+from edge.agent.phrases import spoken_time
+from edge.agent.question import Query
+from edge.agent.view import Scope, View
+from edge.retrieval import words
+from storage.records import Item
+
+_ANYONE = frozenset(
+    ("someone", "somebody", "anyone", "anybody", "they", "people", "it", "he", "she", "the other person")
+)
+_WEARER = frozenset(("i", "me", "we", "wearer"))
+
+
+def _by(view: View, item: Item, who: str) -> bool:
+    """Was it said by them?  "the instructor" is the speaker "instructor"; nobody in particular is anybody."""
+    name = words.plain(who)
+    for article in ("the ", "my ", "our "):
+        name = name.removeprefix(article)
+    speaker = item.speaker.lower()
+    if not name or name in _ANYONE:
+        return True
+    if name in _WEARER or name == view.owner.lower():
+        return speaker in ("wearer", view.owner.lower())
+    return speaker == name or name in speaker.split() or speaker in name.split()
+
+
+def _known_speaker(view: View, who: str) -> bool:
+    name = words.plain(who).removeprefix("the ").removeprefix("my ")
+    return (
+        name in _ANYONE
+        or name in _WEARER
+        or any(name == s.lower() or name in s.lower().split() for s in view.snap.trace.speakers())
+    )
+
+
+def _said(view: View, quote: str, scope: Scope) -> list[Item]:
+    exact = view.named(quote, scope.start, scope.end, kinds=("speech",))
+    if exact:
+        return exact
+    graded = view.alike(quote, scope, ("speech",), least=0.6)
+    return [i for g, i in graded if g >= graded[0][0] - 0.01] if graded else []
+
+
+def said_when(view: View, q: Query) -> Draft | None:
+    """When somebody said these words."""
+    scope = view.scope(q)
+    found = _said(view, q.clause.quote, scope)
+    theirs = [i for i in found if _by(view, i, q.speaker)] or found
+    if not theirs:
+        return Draft("time", None, "I don't know: I have not heard that.", confidence=0.4)
+    item = theirs[0] if q.ordinal == "first" else theirs[-1]
+    said = f"{item.speaker.capitalize()} said that {spoken_time(view, item.t)}."
+    return Draft("time", view.zone.iso(item.t), said, proof([item, *(i for i in theirs if i is not item)][:5]), 0.95)
+
+
+def reply(view: View, q: Query) -> Draft | None:
+    """What somebody answered to these words: their next words after them."""
+    scope = view.scope(q)
+    asked = _said(view, q.clause.quote, scope)
+    best: tuple[int, Item, Item] | None = None
+    for item in asked[::-1]:
+        _, later = view.snap.trace.neighbours(item, ("speech",), 6)
+        for rank, other in enumerate(later):
+            if other.speaker != item.speaker and _by(view, other, q.speaker):
+                if best is None or rank < best[0]:
+                    best = (rank, item, other)
+                break
+    if best is None:
+        return Draft("text", None, "I don't know: I heard no answer to that.", proof(asked[:5]), 0.3)
+    _, item, other = best
+    value = other.text
+    if q.choices:
+        value = max(
+            q.choices,
+            key=lambda c: (
+                words.plain(c) == words.plain(other.text),
+                words.overlap(words.content(c), words.content(other.text)),
+            ),
+        )
+    return Draft("text", value, f'{other.speaker.capitalize()} answered: "{other.text}"', proof([other, item]), 0.9)
+
+
+def said_what(view: View, q: Query) -> Draft | None:
+    """What somebody said (about something, at a time)."""
+    if not _known_speaker(view, q.speaker):
+        return None
+    scope = view.scope(q)
+    about = q.clause.text
+    if words.content(about):
+        return None  # a look-up reads it better: it weighs rare words and the speaker
+    point = next((s for s in q.spans if s.kind == "point"), None)
+    low, high = (point.start - 5_000_000, point.end + 30_000_000) if point else (scope.start, scope.end)
+    heard = [i for i in view.snap.trace.items(("speech",), low, high) if _by(view, i, q.speaker)]
+    view.calls += 1
+    if not heard:
+        return Draft("text", None, "I don't know: I heard nothing then.", confidence=0.3)
+    item = heard[0] if point else heard[-1]
+    return Draft(
+        "text",
+        item.text,
+        f'{item.speaker.capitalize()} said {spoken_time(view, item.t)}: "{item.text}"',
+        proof([item]),
+        0.8,
+    )
+
+
+_CLOCKS = frozenset(words.key(w) for w in "clock watch time timer display screen".split())
+
+
+def text(view: View, q: Query) -> Draft | None:
+    """What a written text said: by where it stands (what the thing asked for was near), and when."""
+    asked = words.thing(q.clause.thing)
+    view.calls += 1
+    if not asked or not view.snap.trace.items(("text",), None, None, 1):
+        return None
+    low, high = view.scope(q).start, view.scope(q).end
+    body = q.text.lower()
+    run = view.snap.lookup.stretches(low, high) if "recording" in body or "session" in body or "video" in body else []
+    at_start, at_end = (
+        any(w in body for w in ("start", "beg", "first")),
+        any(w in body for w in (" end", "stop", "last", "finish")),
+    )
+    if run:
+        stretch = run[-1]
+        low, high = stretch.t_start, stretch.t_end + 1
+    point = next((s for s in q.spans if s.kind == "point"), None)
+    if point is not None:
+        low, high = point.start - 30_000_000, point.end + 30_000_000
+    seen = view.snap.trace.items(("text",), low, high)
+    if not seen:
+        return Draft("text", None, "I don't know: I saw no text then.", confidence=0.4)
+    if asked[-1] in _CLOCKS:
+        seen = [i for i in seen if any(c.isdigit() for c in i.text)] or seen
+    else:
+        shown = {
+            e.window_id
+            for n, _ in view.snap.trace.entity_names()
+            if words.thing_grade(asked, words.thing(n)) >= 2
+            for e in view.snap.trace.entities(n)
+        }
+        seen = [i for i in seen if i.window_id in shown] or seen
+    if point is not None:
+        item = min(seen, key=lambda i: abs(i.t - point.start))
+    else:
+        item = seen[0] if at_start and not at_end else seen[-1]
+    together = [i for i in seen if i.t == item.t]
+    value = item.text if asked[-1] in _CLOCKS else "; ".join(dict.fromkeys(i.text for i in together))
+    return Draft("text", value, f'It said "{value}", {spoken_time(view, item.t)}.', proof([item, *together][:5]), 0.8)

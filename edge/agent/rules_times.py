@@ -1,0 +1,201 @@
+"""Exact aggregation over records: when, did I, how often, which days, how long, usually when."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from statistics import median
+
+from edge.agent.draft import Draft, proof, spread
+from edge.agent.phrases import clock_of, count_word, day_words, done, spoken_days, spoken_time
+from edge.agent.question import Query
+from edge.agent.view import Scope, View, label_of
+from edge.retrieval import words
+from storage.records import Item
+
+NEVER = "never"
+
+
+def when(view: View, q: Query) -> Draft | None:
+    """The first or last time; "never" when the act is one that would have been seen."""
+    scope = view.scope(q)
+    items = view.occurrences(q.clause, scope)
+    if not items and q.clause.quote:
+        items = [i for _, i in view.alike(q.clause.quote, scope, least=0.6)[:1]]
+    if not items:
+        if not q.clause.acts or not (q.ordinal or q.clause.thing):
+            return None
+        return Draft(
+            "time",
+            NEVER,
+            f"I have not seen you {q.clause.text} {_scope_words(q)}.".replace(" .", "."),
+            confidence=0.7,
+        )
+    item = items[0] if q.ordinal == "first" or (scope.named and not q.ordinal) else items[-1]
+    said = f"You {q.ordinal + ' ' if q.ordinal else ''}{done(q.clause.text)} {spoken_time(view, item.t)}."
+    return Draft(
+        "time", view.zone.iso(item.t), said, proof([item, *(i for i in items[::-1] if i is not item)][:5]), 0.95
+    )
+
+
+def did(view: View, q: Query) -> Draft | None:
+    """Yes with the times, or no."""
+    scope = view.scope(q)
+    items = view.occurrences(q.clause, scope)
+    if not items and q.clause.quote:
+        items = [i for _, i in view.alike(q.clause.quote, scope, least=0.8)]
+    if items:
+        last = items[-1]
+        often = f" ({count_word(len(items))})" if len(items) > 1 else ""
+        return Draft("yes_no", "yes", f"Yes, {spoken_time(view, last.t)}{often}.", proof(spread(items[::-1])), 0.95)
+    if not q.clause.acts:
+        return None
+    return Draft("yes_no", "no", f"No, I have not seen that {_scope_words(q)}.".replace(" .", "."), confidence=0.75)
+
+
+def count(view: View, q: Query) -> Draft | None:
+    """How often.  Every recorded event counts; the same act on the same thing at the same instant counts once."""
+    scope = view.scope(q)
+    items = once(view.occurrences(q.clause, scope))
+    if not items and not q.clause.acts:
+        return None
+    said = f"{count_word(len(items)).capitalize()}{', the last ' + spoken_time(view, items[-1].t) if items else ''}."
+    return Draft("count", len(items), said, proof(spread(items)), 0.95 if items else 0.7)
+
+
+def once(items: list[Item]) -> list[Item]:
+    """The deduplication of counts: one event for the same act, thing and instant."""
+    seen: dict[tuple[int, str, str, str], Item] = {}
+    for item in items:
+        seen.setdefault((item.t, item.action, item.object, "" if item.kind == "event" else item.text), item)
+    return list(seen.values())
+
+
+def _days(view: View, q: Query) -> tuple[dict[str, Item], Scope]:
+    scope = view.scope(q)
+    found: dict[str, Item] = {}
+    for item in view.occurrences(q.clause, scope):
+        found.setdefault(view.days([item])[0], item)
+    return found, scope
+
+
+def _recorded(view: View, scope: Scope) -> list[str]:
+    days = [d.isoformat() for d in view.snap.lookup.days()]
+    if scope.start is not None and scope.start > -(2**60):
+        low = view.zone.local(scope.start).date().isoformat()
+        days = [d for d in days if d >= low]
+    if scope.end is not None:
+        high = view.zone.local(min(scope.end, view.now) - 1).date().isoformat()
+        days = [d for d in days if d <= high]
+    return days
+
+
+def days_with(view: View, q: Query) -> Draft | None:
+    found, _ = _days(view, q)
+    if not found and not q.clause.acts and not q.clause.quote:
+        return None
+    said = f"On {spoken_days(list(found))}." if found else "On no day that I have recorded."
+    return Draft("date_list", sorted(found), said, proof(spread(list(found.values()))), 0.95 if found else 0.7)
+
+
+def days_without(view: View, q: Query) -> Draft | None:
+    found, scope = _days(view, q)
+    rest = [d for d in _recorded(view, scope) if d not in found]
+    said = f"On {spoken_days(rest)}." if rest else "There is no such day: it was on every recorded day."
+    return Draft("date_list", rest, said, proof(spread(list(found.values()))), 0.9)
+
+
+def count_days(view: View, q: Query) -> Draft | None:
+    found, scope = _days(view, q)
+    if q.negated:
+        rest = [d for d in _recorded(view, scope) if d not in found]
+        return Draft("count", len(rest), f"On {len(rest)} recorded days.", proof(spread(list(found.values()))), 0.9)
+    if not found and not q.clause.acts and not q.clause.quote:
+        return None
+    said = f"On {len(found)} day{'' if len(found) == 1 else 's'}{': ' + spoken_days(sorted(found)) if found else ''}."
+    return Draft("count", len(found), said, proof(spread(list(found.values()))), 0.95 if found else 0.7)
+
+
+def days_since(view: View, q: Query) -> Draft | None:
+    """Whole local days between the last time and the day of asking."""
+    items = view.occurrences(q.clause, view.scope(q))
+    if not items:
+        return Draft("count", None, "I don't know: I have not seen it at all.", confidence=0.5)
+    item = items[0] if q.ordinal == "first" else items[-1]
+    days = (view.zone.today - date.fromisoformat(view.days([item])[0])).days
+    return Draft("count", days, f"{day_words(days).capitalize()}, {spoken_time(view, item.t)}.", proof([item]), 0.95)
+
+
+def usual_time(view: View, q: Query) -> Draft | None:
+    """The median over days of each day's first time, as local clock time."""
+    firsts: dict[str, tuple[int, Item]] = {}
+    for item in view.occurrences(q.clause, view.scope(q)):
+        minute = (item.t // 1_000_000 + item.offset_s) % 86_400 // 60
+        firsts.setdefault(view.days([item])[0], (minute, item))
+    if not firsts:
+        return Draft("clock", None, "I don't know: I have not seen it yet.", confidence=0.5)
+    middle = int(median(m for m, _ in firsts.values()))
+    # Proof: the days nearest to the median, those that show the habit best.
+    near = sorted(firsts.values(), key=lambda f: (abs(f[0] - middle), f[1].t))
+    said = f"Usually at about {clock_of(middle)}, judging by {len(firsts)} day{'' if len(firsts) == 1 else 's'}."
+    return Draft("clock", clock_of(middle), said, proof(i for _, i in near[:5]), 0.9 if len(firsts) > 2 else 0.5)
+
+
+def duration(view: View, q: Query) -> Draft | None:
+    """How long: from each beginning to its end (a "finished" mark, else the next thing of its kind)."""
+    scope = view.scope(q)
+    clause = q.clause
+    starts = view.occurrences(clause, scope)
+    if not starts and clause.quote:
+        starts = [i for _, i in view.alike(clause.quote, scope, least=0.8)[:1]]
+    if not starts:
+        return None
+    item = starts[-1] if q.ordinal == "last" or not scope.named else starts[0]
+    end = _end_of(view, item, scope)
+    if end is None:
+        return Draft("seconds", None, "I don't know when it ended.", proof([item]), 0.3)
+    seconds = round((end.t - item.t) / 1_000_000)
+    unit = q.unit.rstrip("s")
+    value = seconds / {"minute": 60, "hour": 3600}.get(unit, 1)
+    value = round(value, 2) if unit in ("minute", "hour") else seconds
+    return Draft(
+        "seconds", value, f"{_spoken_length(seconds)}, from {spoken_time(view, item.t)}.", proof([item, end]), 0.9
+    )
+
+
+def _end_of(view: View, item: Item, scope: Scope) -> Item | None:
+    """The item that ends another: the same words marked as finished, else the next beginning of the same kind."""
+    body = item.object if item.kind == "event" else label_of(item.text)[1]
+    wanted = words.plain(body)
+    limit = item.t + 12 * 3_600_000_000 if scope.end is None else scope.end
+    marks = [i for i in view.named(body, item.t + 1, limit) if _ends(i, wanted)]
+    marks = marks or [i for i in view.named(item.text, item.t + 1, limit) if _ends(i, words.plain(item.text))]
+    if marks:
+        return marks[0]
+    later = view.snap.trace.events(item.action, item.t + 1, limit) if item.kind == "event" else []
+    if not later:
+        later = [i for i in view.snap.trace.items(("caption",), item.t + 1, limit, 3) if i.text != item.text]
+    return later[0] if later else None
+
+
+_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop stopped complete completed done".split())
+
+
+def _ends(item: Item, wanted: str) -> bool:
+    head = words.tokens(item.action or item.text)[:1]
+    return bool(head) and words.key(head[0]) in _ENDS and wanted in words.plain(item.text)
+
+
+def _spoken_length(seconds: int) -> str:
+    if seconds < 90:
+        return f"{seconds} seconds"
+    return (
+        str(timedelta(seconds=seconds)) + " hours"
+        if seconds >= 5400
+        else f"{seconds // 60} minutes {seconds % 60} seconds"
+    )
+
+
+def _scope_words(q: Query) -> str:
+    if q.spans:
+        return q.spans[0].text
+    return "in that recording" if q.recording else ""

@@ -1,0 +1,247 @@
+"""What the rules look through: one snapshot with the wearer's zone, and clauses resolved to dated items of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edge.agent.question import Clause, Query
+from edge.retrieval import words
+from edge.retrieval.timephrase import Us, Zone
+from storage.lookup import Stretch, all_words, any_words
+from storage.records import Item, ItemKind
+from storage.snapshot import Snapshot
+
+Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
+
+DATED: tuple[ItemKind, ...] = ("event", "caption", "text", "speech")
+_SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "person wearing the camera"))
+_BEGINS = frozenset(
+    words.key(w) for w in "start begin begins do work make making cook prepare perform have activity".split()
+)
+_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop complete completed done".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A stretch of time that a question is about, and whether it was named at all."""
+
+    start: Us | None = None
+    end: Us | None = None
+    named: bool = False
+
+
+class View:
+    """A snapshot made answerable.  Counts its reads in `calls`; holds nothing longer than one question."""
+
+    def __init__(self, snapshot: Snapshot, now: Us, offset_s: int, owner: str = "", embed: Embed | None = None) -> None:
+        self.snap, self.now, self.owner, self.embed = snapshot, now, owner, embed
+        self.calls = 0
+        offsets: dict[Us, int] = {}
+
+        def offset_at(t: Us) -> int:
+            hour = t // 3_600_000_000
+            if hour not in offsets:
+                found = snapshot.lookup.offset_at(t)
+                offsets[hour] = offset_s if found is None or t >= now else found
+            return offsets[hour]
+
+        self.zone = Zone(now, offset_s, offset_at)
+        self._objects: dict[str, list[str]] = {}
+        self._actions: list[str] | None = None
+
+    # -- scopes -------------------------------------------------------------------------------------------------
+
+    def scope(self, q: Query) -> Scope:
+        """The recording, activity and times a question names, as one stretch of time."""
+        start, end, named = q.start, q.end, bool(q.spans)
+        if q.recording is not None:
+            run = self.run_at(q.recording.start, q.recording.end)
+            if run is not None:
+                inside = [s for s in q.spans if s.kind != "point"]
+                low = max([run.t_start, *(s.start for s in inside)])
+                return Scope(low, min([run.t_end + 1, *(s.end for s in inside)]), True)
+            return Scope(q.recording.start, q.recording.end, True)
+        if q.context:
+            point = next((s for s in q.spans if s.kind == "point"), None)
+            if point is not None:
+                run = self.run_at(point.start, point.end)
+                if run is not None:
+                    return Scope(run.t_start, run.t_end + 1, True)
+            found = self.activity(q.context, start, end)
+            if found is not None:
+                return found
+        return Scope(start, end, named)
+
+    def run_at(self, start: Us, end: Us) -> Stretch | None:
+        """The recording that began in [start, end), else the one that was running then."""
+        self.calls += 1
+        day = 86_400_000_000
+        runs = self.snap.lookup.stretches(start - day // 2, start + day)
+        return next((r for r in runs if start <= r.t_start < end), None) or next(
+            (r for r in runs if r.t_start <= start < r.t_end), None
+        )
+
+    def activity(self, phrase: str, start: Us | None, end: Us | None) -> Scope | None:
+        """The last stretch in which an activity with that name went on: from its start to the next of its kind."""
+        items = self.named(phrase, start, end, kinds=("event",)) or self.named(
+            _bare(phrase), start, end, kinds=("event",)
+        )
+        begun = [i for i in items if words.key(i.action.split(" ")[0]) not in _ENDS]
+        if not begun:
+            return None
+        item = begun[-1]
+        runs = self.snap.lookup.stretches(item.t - 1, item.t + 86_400_000_000)
+        stop = runs[0].t_end + 1 if runs else item.t + 3_600_000_000
+        later = [i for i in self.snap.trace.events(item.action, item.t + 1, stop) if i.id != item.id]
+        return Scope(item.t, later[0].t if later else stop, True)
+
+    # -- items --------------------------------------------------------------------------------------------------
+
+    def occurrences(self, clause: Clause, scope: Scope) -> list[Item]:
+        """When the wearer did what a clause says, in time order: events by act and thing, else captions by words."""
+        self.calls += 1
+        if clause.quote:
+            return self._begun(self.named(clause.quote, scope.start, scope.end), clause)
+        terms = self.terms(clause)
+        if terms:
+            return self._mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
+        named = self.named(_bare(clause.text), None, None, kinds=("event",)) or self.named(
+            clause.thing, None, None, kinds=("event",), only_begun=True
+        )
+        if named:
+            return [i for i in self._begun(named, clause) if _within(i.t, scope)]
+        return self.described(clause.text, scope)
+
+    def terms(self, clause: Clause) -> list[tuple[str, str]]:
+        """The (action, object) pairs of the memory that a clause means; [] when none fits.
+
+        The very verb first; its near relatives only when the very verb never met this thing, or when the question
+        lists several of them.  Things: the same, its kinds and its parts; a wider word only when no narrower fits.
+        """
+        asked = words.thing(clause.thing)
+        if not asked or not clause.acts:
+            return []
+        wanted = set(clause.acts)
+        near = set().union(*(words.near_acts(a) for a in wanted))
+        listed = len(wanted) > 1 and near
+        for acts in (wanted | near,) if listed else (wanted, wanted | near):
+            graded: list[tuple[int, tuple[str, str]]] = []
+            for action in self.actions():
+                done = words.act(action)
+                if max(words.act_grade(a, done) for a in acts) < 2:
+                    continue
+                for thing in self.objects(action):
+                    grade = words.thing_grade(asked, words.thing(thing))
+                    if grade:
+                        graded.append((grade, (action, thing)))
+            best = [pair for grade, pair in graded if grade > 1] or [pair for _, pair in graded]
+            if best:
+                return best
+        return []
+
+    def named(
+        self,
+        name: str,
+        start: Us | None,
+        end: Us | None,
+        *,
+        kinds: Sequence[ItemKind] = DATED,
+        only_begun: bool = False,
+    ) -> list[Item]:
+        """Items that are called exactly so: an event's object, a caption or sentence, or what follows its label."""
+        wanted = words.plain(name)
+        if not wanted:
+            return []
+        self.calls += 1
+        tokens = words.tokens(name)
+        found = self.snap.lookup.matching(all_words(tokens[:24]), kinds, start, end)
+        exact = [i for i in found if _called(i, wanted)]
+        if only_begun:
+            exact = [i for i in exact if words.key(i.action.split(" ")[0]) in _BEGINS]
+        return sorted(exact, key=lambda i: (i.t, i.id))
+
+    def alike(
+        self, text: str, scope: Scope, kinds: Sequence[ItemKind] = DATED, least: float = 0.5, limit: int = 400
+    ) -> list[tuple[float, Item]]:
+        """Items whose content words overlap a text's by at least `least` (F1), best first."""
+        asked = words.content(text)
+        if not asked:
+            return []
+        self.calls += 1
+        found = self.snap.lookup.matching(any_words(words.tokens(text)[:40]), kinds, scope.start, scope.end, limit)
+        graded = [(words.overlap(asked, words.content(_body(i))), i) for i in found]
+        return sorted((g for g in graded if g[0] >= least), key=lambda g: (-g[0], g[1].t, g[1].id))
+
+    def described(self, text: str, scope: Scope) -> list[Item]:
+        """Captions that hold all content words of a text, in time order."""
+        asked = [w for w in words.tokens(words.same_phrases(text)) if w not in words.STOPWORDS]
+        found = self.snap.lookup.matching(all_words(asked), ("caption", "event"), scope.start, scope.end)
+        return sorted(self._mine(found), key=lambda i: (i.t, i.id)) if asked else []
+
+    def actions(self) -> list[str]:
+        if self._actions is None:
+            self._actions = self.snap.lookup.actions()
+        return self._actions
+
+    def objects(self, action: str) -> list[str]:
+        if action not in self._objects:
+            self._objects[action] = self.snap.lookup.objects(action)
+        return self._objects[action]
+
+    def _mine(self, items: Iterable[Item]) -> list[Item]:
+        return [i for i in items if i.subject.lower() in _SELF or i.subject == self.owner]
+
+    def _begun(self, items: list[Item], clause: Clause) -> list[Item]:
+        """Of an activity's items the ones a verb means: "start X" its beginnings, "finish X" its ends; events first."""
+        ending = any(a[0] in _ENDS for a in clause.acts)
+        kept = [i for i in items if (_first(i) in _ENDS) == ending]
+        events = [i for i in kept if i.kind == "event"]
+        return events or kept
+
+    def days(self, items: Iterable[Item]) -> list[str]:
+        """The local days of items, in order."""
+        return sorted({day_of(i.t, i.offset_s) for i in items})
+
+
+def day_of(t: Us, offset_s: int) -> str:
+    """The local day of a time, YYYY-MM-DD."""
+    return (date(1970, 1, 1) + timedelta(days=(t + offset_s * 1_000_000) // 86_400_000_000)).isoformat()
+
+
+def _within(t: Us, scope: Scope) -> bool:
+    return (scope.start is None or t >= scope.start) and (scope.end is None or t < scope.end)
+
+
+def _first(item: Item) -> str:
+    return words.key((item.action or item.text).split(" ")[0].strip(":"))
+
+
+def label_of(text: str) -> tuple[str, str]:
+    """A caption's label and body: "finished: peel it" -> ("finished", "peel it"); no label -> ("", text)."""
+    head, colon, body = text.partition(": ")
+    return (head, body) if colon and len(head) <= 60 and body else ("", text)
+
+
+def _body(item: Item) -> str:
+    return item.object if item.kind == "event" and len(item.object.split()) > 3 else label_of(item.text)[1]
+
+
+def _called(item: Item, wanted: str) -> bool:
+    if words.plain(item.text) == wanted or (item.kind == "event" and words.plain(item.object) == wanted):
+        return True
+    return words.plain(label_of(item.text)[1]) == wanted
+
+
+def _bare(phrase: str) -> str:
+    """A verb phrase without its leading auxiliary verb of doing: "made ramen" -> "ramen"."""
+    head, _, rest = phrase.strip().partition(" ")
+    if rest and words.key(head) in _BEGINS:
+        inner, _, after = rest.partition(" ")
+        return after if after and words.key(inner) in _BEGINS else rest
+    return phrase

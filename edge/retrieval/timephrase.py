@@ -1,0 +1,427 @@
+"""Time language: "yesterday evening", "between 16:04:10 and 16:05 on Friday 2 February 2024", "two hours ago".
+
+Phrases are read in the wearer's zone and day and leave the sentence, so that what remains can be understood without
+them.  Of a phrase that may mean two times the one nearest before the asking is taken, and `note` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import Literal, TypeAlias
+
+Us: TypeAlias = int
+SpanKind: TypeAlias = Literal["day", "point", "range"]
+
+SECOND: Us = 1_000_000
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are naive here; Zone gives them their offset
+
+MONTHS = "january february march april may june july august september october november december".split()
+DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_NUMBERS = dict(
+    zip(
+        "a an one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty couple".split(),
+        (1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 20, 30, 2),
+        strict=True,
+    )
+)
+PARTS = {  # hours of the local day; a part that ends after 24 runs into the next day
+    "morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (20, 29), "lunchtime": (11, 14),
+    "noon": (11, 13),
+}  # fmt: skip
+_UNIT_S = {"second": 1, "minute": 60, "min": 60, "hour": 3600, "day": 86400, "week": 604800}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A phrase as [start, end) in microseconds UTC, with the words it came from."""
+
+    kind: SpanKind
+    start: Us
+    end: Us
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is left of a sentence and the spans that were in it, in the order they stood there."""
+
+    rest: str
+    spans: tuple[Span, ...]
+
+    @property
+    def window(self) -> tuple[Us | None, Us | None]:
+        """The stretch all spans agree on; (None, None) without a span."""
+        if not self.spans:
+            return None, None
+        return max(s.start for s in self.spans), min(s.end for s in self.spans)
+
+
+def _midnight(day: date) -> datetime:
+    return _EPOCH + timedelta(days=(day - _EPOCH.date()).days)
+
+
+class Zone:
+    """Local time to UTC and back; `offset_at` tells the wearer's offset (s) near a UTC time."""
+
+    def __init__(self, now: Us, offset_s: int, offset_at: Callable[[Us], int] | None = None) -> None:
+        self.now, self.offset_s = now, offset_s
+        self._offset_at = offset_at
+
+    def utc(self, local: datetime) -> Us:
+        """Naive local time -> microseconds UTC."""
+        naive = round((local - _EPOCH) / timedelta(microseconds=1))
+        guess = naive - self.offset_s * SECOND
+        if self._offset_at is None:
+            return guess
+        return naive - self._offset_at(guess) * SECOND
+
+    def offset(self, t: Us) -> int:
+        """The wearer's offset in seconds near a UTC time."""
+        return self.offset_s if self._offset_at is None else self._offset_at(t)
+
+    def local(self, t: Us) -> datetime:
+        """Microseconds UTC -> naive local time."""
+        return _EPOCH + timedelta(microseconds=t + self.offset(t) * SECOND)
+
+    @property
+    def today(self) -> date:
+        return (_EPOCH + timedelta(microseconds=self.now + self.offset_s * SECOND)).date()
+
+    def day(self, day: date) -> tuple[Us, Us]:
+        """A local day as [start, end)."""
+        start = _midnight(day)
+        return self.utc(start), self.utc(start + timedelta(days=1))
+
+    def iso(self, t: Us) -> str:
+        """ISO 8601 with the wearer's offset, to the millisecond."""
+        shift = timezone(timedelta(seconds=self.offset(t)))
+        return self.local(t).replace(tzinfo=shift).isoformat(timespec="milliseconds")
+
+
+_WD = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MON = "(?:" + "|".join(MONTHS) + "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
+_DATE = (
+    rf"(?:(?:{_WD},? (?:the )?)?(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MON})\.?,?(?: (?P<y1>\d{{4}}))?"
+    rf"|(?:{_WD},? )?(?P<m2>{_MON})\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:),?(?: (?P<y2>\d{{4}}))?"
+    r"|(?P<iso>\d{4}-\d{2}-\d{2}))"
+)
+_CLOCK = (
+    r"(?:(?P<h>\d{1,2})[:.](?P<mi>\d{2})(?:[:.](?P<s>\d{2})(?:\.\d+)?)?(?: ?(?P<ap>[ap])\.?m\b\.?)?"
+    r"|(?P<h2>\d{1,2}) ?(?P<ap2>[ap])\.?m\b\.?|(?P<h3>\d{1,2}) o'?clock|(?P<word>noon|midday|midnight)"
+    r"|(?P<frac>half|quarter) (?P<rel>past|to) (?P<h4>\w+))"
+)
+_RELDAY = rf"(?:today|yesterday|the day before yesterday|tonight|(?:(?:on|last|this|this past) )?{_WD}\b)"
+_PART = r"(?:morning|afternoon|evening|night|lunchtime)"
+
+
+def _named(pattern: str, tag: str) -> str:
+    return re.sub(r"\(\?P<(\w+)>", lambda m: f"(?P<{tag}_{m.group(1)}>", pattern)
+
+
+def _stamp(tag: str) -> str:
+    """A clock with an optional day before or after it."""
+    day = rf"(?:{_named(_DATE, tag + 'A')}|(?P<{tag}_relA>{_RELDAY}))"
+    day2 = rf"(?:{_named(_DATE, tag + 'B')}|(?P<{tag}_relB>{_RELDAY}))"
+    first, clock = _named(_CLOCK, tag + "X"), _named(_CLOCK, tag)
+    return rf"(?:(?:on )?{day},? (?:at )?(?:about |around )?{first}|{clock}(?:,? (?:on )?{day2})?)"
+
+
+_RE = re.IGNORECASE
+_BETWEEN = re.compile(rf"\b(?:between|from) {_stamp('a')} (?:and|to|until|till|-) {_stamp('z')}", _RE)
+_POINT = re.compile(
+    rf"\b(?P<rel>before|after|since|until|till|by|from)? ?(?:at |around |about |precisely |exactly )*{_stamp('a')}", _RE
+)
+_DAY = re.compile(
+    rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?(?:\b(?:on|the) )?\b(?:(?:the )?(?P<part>{_PART}) (?:of|on) )?"
+    rf"{_named(_DATE, 'a')}(?:,? (?:in the )?(?P<part2>{_PART}))?",
+    _RE,
+)
+_NUM = r"(?P<n>\d+|a|an|" + "|".join(k for k in _NUMBERS if len(k) > 2) + r"|a couple of|a few|several|half an)"
+_AGO = re.compile(
+    rf"\b(?:about |around |some )?{_NUM} (?P<u>second|minute|min|hour|day|week|month|year)s? (?:ago|earlier)\b", _RE
+)
+_PAST = re.compile(
+    rf"\b(?:in|over|during|within|for)? ?(?:the )?(?:last|past|previous) (?:{_NUM} )?(?P<u>second|minute|min|hour|day|week|month|year)s?\b",
+    _RE,
+)
+_REL = re.compile(
+    rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?\b(?:(?P<this>earlier today|later today|today|tonight|this (?:morning|afternoon|evening)|last night|"
+    rf"the day before yesterday|yesterday)(?: (?:in the )?(?P<part>{_PART}))?|(?:in )?the (?P<part3>morning|afternoon|evening)\b(?! of)|at (?P<part4>night|lunchtime|noon)|"
+    rf"(?:on )?(?P<which>this|last|the last|this past|next)? ?(?P<wd>{_WD})s?(?: (?P<part2>{_PART}))?|"
+    r"(?P<week>(?:in |during |over )?(?:this|the|last) (?:week|weekend|month|year))|(?:in )(?P<mon>"
+    + _MON
+    + r")(?: (?:of )?(?P<my>\d{4}))?)\b",
+    _RE,
+)
+_NOW = re.compile(r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now)\b", _RE)
+
+
+def extract(text: str, zone: Zone) -> Found:
+    """Take every time phrase out of a sentence.  Never raises: what is not understood stays in the sentence."""
+    spans: list[tuple[int, Span]] = []
+    for pattern, read in (
+        (_BETWEEN, _between),
+        (_POINT, _point),
+        (_DAY, _day),
+        (_AGO, _ago),
+        (_PAST, _past),
+        (_REL, _relative),
+        (_NOW, _now),
+    ):
+        position = 0
+        while (m := pattern.search(text, position)) is not None:
+            span = read(m, zone) if m.end() > m.start() else None
+            if span is None:
+                position = max(m.end(), m.start() + 1)
+                continue
+            spans.append((m.start(), span))
+            # Blanks keep the positions of what follows, so that the spans stay in the order of the sentence.
+            text = text[: m.start()] + " " * (m.end() - m.start()) + text[m.end() :]
+            position = m.end()
+    rest = re.sub(r"\s+([,.?!:;])", r"\1", re.sub(r"\s+", " ", text)).strip()
+    return Found(rest, _merge_days([s for _, s in sorted(spans, key=lambda p: p[0])], zone))
+
+
+def _merge_days(spans: list[Span], zone: Zone) -> tuple[Span, ...]:
+    """Join a part and its day: "in the morning" beside "on Friday" means Friday's morning: a part of no day takes the day that was named."""
+    parts = [s for s in spans if s.note == "part"]
+    days = [s for s in spans if s.kind == "day" and s.note != "part"]
+    if not parts or not days:
+        return tuple(spans)
+    day, part = days[0], parts[0]
+    start = zone.local(day.start)
+    offset = zone.local(part.start) - _midnight(zone.local(part.start).date())
+    low = zone.utc(_midnight(start.date()) + offset)
+    merged = Span("range", low, low + part.end - part.start, f"{day.text} {part.text}")
+    return tuple(merged if s is day else s for s in spans if s is not part)
+
+
+def _int(word: str) -> int:
+    word = word.lower().strip()
+    if word.isdigit():
+        return int(word)
+    if word.startswith("a couple"):
+        return 2
+    if word in ("a few", "several"):
+        return 3
+    return _NUMBERS.get(word, 1)
+
+
+def _calendar(g: dict[str, str | None], tag: str, zone: Zone) -> date | None:
+    """The date of a match; without a year the last such day not after today."""
+    p = tag + "_"
+    if g.get(p + "iso"):
+        try:
+            return date.fromisoformat(str(g[p + "iso"]))
+        except ValueError:
+            return None
+    for n in "12":
+        if g.get(f"{p}d{n}") and g.get(f"{p}m{n}"):
+            month = next(i for i, m in enumerate(MONTHS, 1) if m.startswith(str(g[f"{p}m{n}"]).lower()[:3]))
+            given = g.get(f"{p}y{n}")
+            for year in [int(given)] if given else [zone.today.year, zone.today.year - 1]:
+                try:
+                    found = date(year, month, int(str(g[f"{p}d{n}"])))
+                except ValueError:
+                    return None
+                if given or found <= zone.today:
+                    return found
+            return found
+    return None
+
+
+def _clock(g: dict[str, str | None], tag: str) -> tuple[int, int, int, bool] | None:
+    """(hour, minute, second, to the second) of a match."""
+    p = tag + "_"
+    if g.get(p + "word"):
+        return (0 if g[p + "word"] == "midnight" else 12), 0, 0, False
+    if g.get(p + "frac"):
+        h = _int(str(g[p + "h4"]))
+        minutes = 30 if str(g[p + "frac"]).lower() == "half" else 15
+        total = h * 60 + (minutes if str(g[p + "rel"]).lower() == "past" else -minutes)
+        return total // 60 % 24, total % 60, 0, False
+    hour = g.get(p + "h") or g.get(p + "h2") or g.get(p + "h3")
+    if hour is None:
+        return None
+    h, ap = int(hour), (g.get(p + "ap") or g.get(p + "ap2") or "").lower()
+    if ap:
+        h = h % 12 + (12 if ap == "p" else 0)
+    mi, s = int(g.get(p + "mi") or 0), int(g.get(p + "s") or 0)
+    return (h, mi, s, g.get(p + "s") is not None) if h < 24 and mi < 60 and s < 60 else None
+
+
+def _relday(text: str, zone: Zone) -> date:
+    t, today = text.lower(), zone.today
+    if "before yesterday" in t:
+        return today - timedelta(days=2)
+    if "yesterday" in t:
+        return today - timedelta(days=1)
+    for i, name in enumerate(DAYS):
+        if name in t:
+            back = (today.weekday() - i) % 7
+            return today - timedelta(days=back or (7 if "last" in t else 0))
+    return today
+
+
+def _when(g: dict[str, str | None], tag: str, zone: Zone, default: date | None) -> tuple[datetime, bool, bool] | None:
+    """(local time, to the second, day was named) of a stamp."""
+    clock = _clock(g, tag) or _clock(g, tag + "X")
+    if clock is None:
+        return None
+    day = _calendar(g, tag + "A", zone) or _calendar(g, tag + "B", zone)
+    rel = g.get(f"{tag}_relA") or g.get(f"{tag}_relB")
+    if day is None and rel:
+        day = _relday(rel, zone)
+    named = day is not None
+    base = day or default or zone.today
+    h, mi, s, fine = clock
+    at = _midnight(base) + timedelta(hours=h, minutes=mi, seconds=s)
+    if not named and default is None and zone.utc(at) > zone.now:
+        at -= timedelta(days=1)
+    return at, fine, named
+
+
+def _between(m: re.Match[str], zone: Zone) -> Span | None:
+    g = m.groupdict()
+    end = _when(g, "z", zone, None)
+    start = _when(g, "a", zone, end[0].date() if end and end[2] else None)
+    if start is not None and start[2]:
+        end = _when(g, "z", zone, start[0].date())
+    if start is None or end is None:
+        return None
+    a, z = zone.utc(start[0]), zone.utc(end[0])
+    if z < a:
+        z = zone.utc(end[0] + timedelta(days=1))
+    return Span("range", a, z + (SECOND if end[1] else 0), m.group(0).strip())
+
+
+def _point(m: re.Match[str], zone: Zone) -> Span | None:
+    g = m.groupdict()
+    found = _when(g, "a", zone, None)
+    if found is None:
+        return None
+    at = zone.utc(found[0])
+    text = m.group(0).strip()
+    end = at + (1 if found[1] else 60) * SECOND
+    return _bounded(g.get("rel"), Span("point", at, end, text), zone)
+
+
+def _bounded(rel: str | None, span: Span, zone: Zone) -> Span:
+    """Read "before X" and "since X" as ranges; without such a word the span itself."""
+    word = (rel or "").lower()
+    if word in ("before", "until", "till", "by"):
+        return Span("range", -(2**61), span.start if word == "before" else span.end, span.text)
+    if word in ("after", "since", "from"):
+        return Span("range", span.end if word == "after" else span.start, zone.now + 1, span.text)
+    return span
+
+
+def _day(m: re.Match[str], zone: Zone) -> Span | None:
+    g = m.groupdict()
+    day = _calendar(g, "a", zone)
+    if day is None:
+        return None
+    part = g.get("part") or g.get("part2")
+    return _bounded(g.get("rel"), _of_day(day, part, m.group(0).strip(), zone), zone)
+
+
+def _of_day(day: date, part: str | None, text: str, zone: Zone, note: str = "") -> Span:
+    if part is None:
+        start, end = zone.day(day)
+        return Span("day", start, end, text, note)
+    low, high = PARTS[part.lower()]
+    midnight = _midnight(day)
+    return Span(
+        "range", zone.utc(midnight + timedelta(hours=low)), zone.utc(midnight + timedelta(hours=high)), text, note
+    )
+
+
+def _ago(m: re.Match[str], zone: Zone) -> Span | None:
+    n, unit = _int(m.group("n")), m.group("u").lower()
+    if m.group("n").lower() == "half an":
+        at = zone.now - 1800 * SECOND
+        return Span("range", at - 600 * SECOND, at + 600 * SECOND, m.group(0))
+    if unit in ("month", "year"):
+        then = zone.local(zone.now) - timedelta(days=n * (30 if unit == "month" else 365))
+        return Span("range", zone.utc(then - timedelta(days=15)), zone.utc(then + timedelta(days=15)), m.group(0))
+    if unit in ("day", "week"):
+        day = zone.today - timedelta(days=n * (7 if unit == "week" else 1))
+        return _of_day(day, None, m.group(0), zone)
+    step = _UNIT_S[unit] * SECOND
+    at, slack = zone.now - n * step, max(step // 2, n * step // 4)
+    return Span("range", at - slack, at + slack, m.group(0), "about")
+
+
+def _past(m: re.Match[str], zone: Zone) -> Span | None:
+    unit, number = m.group("u").lower(), m.group("n")
+    bare = number is None and not m.group(0).lower().strip().startswith(("in the past", "the past", "over", "within"))
+    if bare and unit in ("week", "month", "year"):
+        return _period("last " + unit, m.group(0), zone)
+    if bare and unit in ("day", "minute", "second", "min"):
+        number = "1"
+    n = _int(number or "1")
+    if unit in ("day", "week", "month", "year"):
+        days = n * {"day": 1, "week": 7, "month": 30, "year": 365}[unit]
+        return Span("range", zone.day(zone.today - timedelta(days=days))[0], zone.now + 1, m.group(0))
+    return Span("range", zone.now - n * _UNIT_S[unit] * SECOND, zone.now + 1, m.group(0))
+
+
+def _period(words: str, text: str, zone: Zone) -> Span:
+    """Read "this week", "last month", "the weekend" as whole local days; a week begins on Monday."""
+    today, last = zone.today, "last" in words
+    monday = today - timedelta(days=today.weekday())
+    if "weekend" in words:
+        start = monday + timedelta(days=5)
+        if last or start > today:
+            start -= timedelta(days=7)
+        end = start + timedelta(days=2)
+    elif "week" in words:
+        start = monday - timedelta(days=7 if last else 0)
+        end = start + timedelta(days=7)
+    elif "month" in words:
+        start = today.replace(day=1)
+        start = (start - timedelta(days=1)).replace(day=1) if last else start
+        end = (start + timedelta(days=32)).replace(day=1)
+    else:
+        start = date(today.year - (1 if last else 0), 1, 1)
+        end = date(start.year + 1, 1, 1)
+    return Span("range", zone.day(start)[0], zone.day(end)[0], text)
+
+
+def _relative(m: re.Match[str], zone: Zone) -> Span | None:
+    g, text = m.groupdict(), m.group(0).strip()
+    today = zone.today
+    if g["week"]:
+        return _period(g["week"].lower(), text, zone)
+    if g["mon"]:
+        month = next(i for i, name in enumerate(MONTHS, 1) if name.startswith(g["mon"].lower()[:3]))
+        year = int(g["my"]) if g["my"] else today.year - (1 if month > today.month else 0)
+        start = date(year, month, 1)
+        return Span("range", zone.day(start)[0], zone.day((start + timedelta(days=32)).replace(day=1))[0], text)
+    if g["wd"]:
+        if (g["which"] or "").lower() == "next":
+            return None
+        day = _relday(f"{g['which'] or ''} {g['wd']}", zone)
+        note = "today is that weekday too" if day == today else ""
+        return _bounded(g["rel"], _of_day(day, g["part2"], text, zone, note), zone)
+    part = g["part3"] or g["part4"]
+    if part:
+        return _of_day(today, part, text, zone, "part")
+    word = g["this"].lower()
+    part = g["part"]
+    if word == "last night":
+        return _bounded(g["rel"], _of_day(today - timedelta(days=1), "night", text, zone), zone)
+    if word == "tonight":
+        return _of_day(today, "night", text, zone)
+    if word.startswith("this "):
+        part = word.split()[1]
+    return _bounded(g["rel"], _of_day(_relday(word, zone), part, text, zone), zone)
+
+
+def _now(m: re.Match[str], zone: Zone) -> Span | None:
+    back = 120 if "moment ago" in m.group(0) or "just" in m.group(0) else 10
+    return Span("range", zone.now - back * SECOND, zone.now + 1, m.group(0))
