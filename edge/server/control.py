@@ -117,20 +117,26 @@ class ControlServer:
     def _serve(self, connection: socket.socket, stop: threading.Event) -> None:
         with connection:
             try:
-                if len(self._clients) > MAX_CLIENTS:
-                    _send(connection, _error("control.busy", "Too many commands at once: try again in a moment."))
-                    return
-                if _peer_uid(connection) not in (os.getuid(), 0):
-                    _log.warning("stranger_refused", uid=_peer_uid(connection))
-                    _send(connection, _error("control.user", "grove-edge runs as another user: use that account."))
-                    return
+                refusal = self._refusal(connection)
                 for line in _lines(connection, stop):
-                    _send(connection, self._answer(line))
+                    _send(connection, refusal or self._answer(line))
+                    if refusal is not None:
+                        return
             except _TooLong:
                 with suppress(OSError):
                     _send(connection, _error("control.request", f"A request is at most {MAX_LINE} bytes long."))
             except OSError as error:  # the other side went away
                 _log.debug("client_lost", reason=str(error))
+
+    def _refusal(self, connection: socket.socket) -> dict[str, Any] | None:
+        """Why this connection is not served; said in answer to its first request, so that it is read."""
+        if len(self._clients) > MAX_CLIENTS:
+            return _error("control.busy", "Too many commands at once: try again in a moment.")
+        uid = _peer_uid(connection)
+        if uid not in (os.getuid(), 0):
+            _log.warning("stranger_refused", uid=uid)
+            return _error("control.user", "grove-edge runs as another user: use that account.")
+        return None
 
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
