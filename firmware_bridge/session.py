@@ -268,7 +268,8 @@ class Session:
             else:
                 self.stats.unknown += 1
             return None
-        if p.BY_MESSAGE[type(message)].way not in (self._incoming, p.Way.BOTH):
+        row = p.BY_MESSAGE[type(message)]
+        if row.way != self._incoming or row.delivery == p.Delivery.LINK:
             self.stats.misdirected += 1
             return None
         return message

@@ -121,7 +121,7 @@ class DeviceUpdate:
 
     def deadline(self) -> int | None:
         """When ``tick`` matters."""
-        return self._booted_us + CONFIRM_US if self.state == SlotState.TESTING else None
+        return self._booted_us + CONFIRM_US if self.state == SlotState.TESTING and not self.reboot else None
 
     def _begin(self, message: p.UpdateBegin, vitals: Vitals) -> p.UpdateStatus:
         flash = self.flash
