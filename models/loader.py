@@ -20,12 +20,14 @@ from typing import Any, Generic, TypeVar
 from models import roles
 from models.backends import fake
 from models.backends.espeak import Espeak
+from models.backends.heap import give_back
 from models.backends.microwake import MicroWake
 from models.backends.minilm import MiniLM
 from models.backends.nanodet import NanoDet
 from models.backends.piper import Piper
 from models.backends.rapid_ocr import RapidOcr
 from models.backends.silero import Silero
+from models.backends.voice_ge2e import VoiceGe2e
 from models.backends.whisper import Whisper
 from models.backends.wordllama_embed import WordLlama
 from models.errors import ModelError, UnknownModelError
@@ -52,7 +54,7 @@ IMAGE_EMBEDDING = RoleKey[roles.ImageEmbedding]("image_embedding", ("nanodet-g-4
 ASR = RoleKey[roles.ASR]("asr", ("whisper-tiny.en",))
 VAD = RoleKey[roles.VAD]("vad", ("silero-vad-v6",))
 WAKE_WORD = RoleKey[roles.WakeWord]("wake_word", ("micro-hey-jarvis",))
-SPEAKER_EMBEDDING = RoleKey[roles.SpeakerEmbedding]("speaker_embedding", ())
+SPEAKER_EMBEDDING = RoleKey[roles.SpeakerEmbedding]("speaker_embedding", ("voice-ge2e",))
 TTS = RoleKey[roles.TTS]("tts", ("piper-en-us-joe", "espeak-ng"))
 # No stand-in here: vectors of another model do not compare with those already stored.
 TEXT_EMBEDDING = RoleKey[roles.TextEmbedding]("text_embedding", ("wordllama-256",))
@@ -120,6 +122,10 @@ def _silero(files: Files, _options: LoadOptions) -> roles.Model:
     return Silero(files["silero_vad_v6.onnx"])
 
 
+def _voice(files: Files, options: LoadOptions) -> roles.Model:
+    return VoiceGe2e(files["voice_ge2e.onnx"], threads=options.threads)
+
+
 def _microwake(model_id: str, stem: str) -> Build:
     def build(files: Files, _options: LoadOptions) -> roles.Model:
         return MicroWake(files[f"{stem}.tflite"], files[f"{stem}.json"], model_id=model_id)
@@ -164,6 +170,7 @@ BACKENDS: dict[str, Backend] = {
     "whisper-tiny.en": Backend(("asr",), _whisper("whisper-tiny.en")),
     "whisper-base": Backend(("asr",), _whisper("whisper-base")),
     "silero-vad-v6": Backend(("vad",), _silero),
+    "voice-ge2e": Backend(("speaker_embedding",), _voice),
     "micro-hey-jarvis": Backend(("wake_word",), _microwake("micro-hey-jarvis", "hey_jarvis")),
     "micro-okay-nabu": Backend(("wake_word",), _microwake("micro-okay-nabu", "okay_nabu")),
     "micro-alexa": Backend(("wake_word",), _microwake("micro-alexa", "alexa")),
@@ -226,6 +233,8 @@ class Loader:
             model = self._open.pop(model_id, None)
             if model is not None:
                 model.close()
+                del model
+                give_back()
             for name, status in list(self._filled.items()):
                 if status.model_id == model_id:
                     self._filled[name] = RoleStatus(status.role, None, status.problems)
@@ -250,4 +259,5 @@ class Loader:
         if model_id not in self._open:
             files = self._registry.locate(model_id) if backend.has_files else {}
             self._open[model_id] = backend.build(files, self._options)
+            give_back()  # loading peaks far above what the model keeps
         return self._open[model_id]

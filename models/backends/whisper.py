@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.backends.frames import check_speech
+from models.backends.heap import give_back
 from models.errors import EngineMissingError, LoadError, OutputError
 from models.roles import SPEECH_RATE, SpeechSegment
 
@@ -70,6 +71,8 @@ class Whisper:
             segments = list(found)
         except Exception as error:
             raise OutputError(f"faster-whisper failed on {pcm.size / SPEECH_RATE:.1f} s of sound: {error}") from error
+        finally:
+            give_back()
         return tuple(s for s in map(self._segment, segments) if s is not None)
 
     def close(self) -> None:

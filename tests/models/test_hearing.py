@@ -60,6 +60,21 @@ def test_the_stream_and_the_whole_agree(loader: models.Loader, spoken: NDArray[n
         vad.probability(spoken[:100])
 
 
+def test_a_voice_is_known_again(loader: models.Loader, spoken: NDArray[np.float32], to_16k: Callable) -> None:
+    speaker = loader.load(models.SPEAKER_EMBEDDING).model
+    other = to_16k(
+        list(loader.load(models.TTS, "espeak-ng").model.synthesize("The meeting is at noon. Bring the book."))
+    )
+    half = len(spoken) // 2
+    a, b, quiet, c = (speaker.embed_voice(s) for s in (spoken[:half], spoken[half:], spoken[half:] * 0.1, other))
+    assert np.linalg.norm(a) == pytest.approx(1, abs=1e-5)
+    assert a @ b > 0.75
+    assert a @ quiet > 0.75
+    assert a @ c < 0.6
+    for nothing in (np.zeros(0, np.float32), np.zeros(32_000, np.float32), spoken[:4_000]):
+        assert not speaker.embed_voice(nothing).any()
+
+
 @pytest.mark.parametrize("said", ["Hey Jarvis!", "Where did I leave my keys?", "Alexa!"])
 def test_wake_word_hears_its_own_phrase_alone(loader: models.Loader, said: str, to_16k: Callable) -> None:
     sound = to_16k(list(loader.load(models.TTS, "piper-en-us-joe").model.synthesize(said)))
