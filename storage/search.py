@@ -146,7 +146,7 @@ def search(
         sparse = [
             row[0]
             for row in db.execute(
-                f"SELECT f.rowid FROM {plan.fts} f JOIN {plan.owner} ON o.id = f.rowid "
+                f"SELECT f.rowid FROM {plan.owner} JOIN {plan.fts} f ON f.rowid = o.id "
                 f"WHERE {plan.fts} MATCH ? AND {visible} ORDER BY bm25({plan.fts}), f.rowid LIMIT ?",
                 (expression, *bounds, depth),
             )

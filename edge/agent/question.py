@@ -101,8 +101,8 @@ def _rules() -> list[tuple[Form, re.Pattern[str]]]:
         ("wrong", r"(?:what|where|did anything|was anything) (?:went wrong|go wrong|was wrong|did i do wrong|mistake\b.*?|error\b.*?|did i get wrong|was my mistake)(?: when| while| at| in| with| during| on| for| i)*\b(?: the)?(?: step)?(?P<vp>.*)"),
         ("duration", rf"how (?:long|(?:many|much) (?P<unit>seconds?|minutes?|hours?|time)) (?:in all |altogether )?(?:did|have|was|were|had) (?:{_I}|it) (?:spend|spent|take|took|taken|need|needed|last|be|been|busy)?(?: me| on| doing| to| for| with| in)*\b ?(?P<vp>.*)"),
         ("duration", r"how long (?:was|lasted|did) (?:the |my )?(?P<vp>.+?)(?: last| take)?"),
-        ("order", r"(?:which|what)(?: of (?:these|the two|them))?(?: of (?:these|the two|them))?,? ?(?:thing |step |one )?(?:did i|was|came|happened|have i)? ?(?:do|start|begin|done|come|happen)? ?(?:first|earlier|sooner)(?: of all)?[:,]? (?P<a>.+?),? or (?P<b>.+)"),
-        ("order", r"did i (?P<a>.+?) or (?P<b>.+?) (?:first|earlier)"),
+        ("order", r"(?:which|what)(?: of (?:these|the two|them))?(?: of (?:these|the two|them))?,? ?(?:thing |step |one )?(?:did i|was|came|happened|have i)? ?(?:do|start|begin|done|come|happen)? ?(?:first|earlier|sooner)(?: of all)?[:,]? (?P<alts>.+ or .+)"),
+        ("order", r"did i (?P<alts>.+ or .+?) (?:first|earlier)"),
         ("before_than", rf"did {_I} (?P<a>.+?) (?P<ord>before|after) (?:{_I} )?(?P<b>.+)"),
         ("next", r"(?:what|which|(?:what|which) (?:\w+[- ]?){0,2}?(?:step|activity|action|thing|task|one))(?: else)? (?:did|was|have) (?:i|we) (?:do|doing|done|start|started|begin|begun|take|perform|turn to)?(?: doing)?(?: next| then| right| just| immediately| directly| straight| shortly)* ?after(?:wards)?\b(?P<vp>.*)"),
         ("previous", r"(?:what|which|(?:what|which) (?:\w+[- ]?){0,2}?(?:step|activity|action|thing|task|one))(?: else)? (?:did|was|have|had) (?:i|we) (?:been )?(?:do|doing|done|start|started|begin|begun|take|perform)?(?: doing)?(?: right| just| immediately| directly| straight| shortly)* ?before(?:hand)?\b(?P<vp>.*)"),
@@ -116,11 +116,11 @@ def _rules() -> list[tuple[Form, re.Pattern[str]]]:
         ("reply", r"what (?:did|was) (?P<who>.+?) (?:answer|reply|respond|say|said|answered)(?: back)?(?: to me)?,? (?:when|after|as) (?:i|we|\w+) (?:had )?(?:ask|asked|say|said|told|tell|replied|mentioned)(?: \w+)?[:,]? ?(?P<vp>\u00a7\d)"),
         ("reply", r"what was (?P<who>.+?)(?:'s)? (?:answer|reply|response) (?:to|when i (?:asked|said))[:,]? ?(?P<vp>\u00a7\d)"),
         ("now", r"(?:what(?:'s| is| does| am| are)|who(?:'s| is)) (?P<vp>(?:this|that|it|i (?:holding|doing|looking at|seeing)|in front of me|in my hands?|talking|speaking|happening|going on)\b.*)"),
+        ("amount", r"(?:what was the |what's the |what is the )?(?:exact )?(?:how much|quantity|amount|weight)(?: of)? (?P<a>.+?) (?:used|was used|went|put|added|did i (?:use|weigh|add|put))(?: in(?:to)?| for| to)? (?P<b>.+)"),
+        ("amount", r"how (?:much|many grams)(?: of)? ?(?P<a>.*?) ?did i (?:weigh|measure|use|add)(?: out)?(?: of)? ?(?P<b>.*)"),
         ("text", r"what (?:did|does|do|was|is) (?:(?:written|printed|shown|displayed) on )?(?P<obj>(?:the|that|this|my|a|an)\b.+?)(?: (?:say|read|show|display|tell me|state)s?)?(?: when\b.*| at the (?:start|beginning|end)\b.*)?"),
         ("said_what", r"what (?:did|have|has) (?P<who>(?!i\b|we\b)[\w ']+?) (?:say|said|tell|told|mention|ask|explain)(?: (?:to )?(?:me|us))?(?: about)? ?(?P<vp>.*)"),
         ("recipe_had", r"which of (?:these|the following) ingredients? (?:is|are|was|were) (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),
-        ("amount", r"(?:what was the |what's the |what is the )?(?:exact )?(?:how much|quantity|amount|weight)(?: of)? (?P<a>.+?) (?:used|was used|went|put|added|did i (?:use|weigh|add|put))(?: in(?:to)?| for| to)? (?P<b>.+)"),
-        ("amount", r"how (?:much|many grams)(?: of)? ?(?P<a>.*?) ?did i (?:weigh|measure|use|add)(?: out)?(?: of)? ?(?P<b>.*)"),
         ("step_when", r"when did i (?:perform|do|carry out) (?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>.+)"),
         ("step_when", r"which of (?:these|the following) time segments? (?:belongs?|corresponds?|matches)(?: to)? (?:the )?(?P<vp>.+)"),
         ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
@@ -180,7 +180,11 @@ def _query(
 ) -> Query:  # fmt: skip
     g = m.groupdict()
     clauses: tuple[Clause, ...]
-    if g.get("a") is not None and g.get("b") is not None:
+    if form == "order" and len(choices) == 2:
+        clauses = tuple(_clause(c, quotes) if not quotes else Clause((), "", c, c) for c in choices)
+    elif form == "order":
+        clauses = tuple(_clause(part, quotes) for part in _two(g["alts"]))
+    elif g.get("a") is not None and g.get("b") is not None:
         clauses = (_clause(g["a"], quotes), _clause(g["b"], quotes))
     elif g.get("obj"):
         clauses = (_clause(f"{g.get('verb') or 'put'} {g['obj']}", quotes),)
@@ -192,6 +196,14 @@ def _query(
     unit = (g.get("unit") or g.get("prep") or "").strip().lower()
     who = (g.get("who") or "").strip()
     return Query(text, form, clauses, spans, recording, _fill(context, quotes), ordinal, who, negated, unit, choices)
+
+
+def _two(text: str) -> tuple[str, str]:
+    """Two alternatives: cut at ", or ", else at the "or" nearest to the middle ("wash or rinse it or dry it")."""
+    cuts = [(m.start(), m.end()) for m in re.finditer(r",\s*or\s+", text)]
+    cuts = cuts or [(m.start(), m.end()) for m in re.finditer(r"\s+or\s+", text)]
+    low, high = min(cuts, key=lambda c: abs(c[0] - len(text) / 2))
+    return text[:low], text[high:]
 
 
 def _fill(text: str, quotes: tuple[str, ...]) -> str:

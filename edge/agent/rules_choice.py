@@ -91,6 +91,7 @@ def _while(view: View, q: Query, step: str) -> Draft | None:
 def _best_choice(q: Query, items: list[Item], view: View) -> Draft | None:
     """The choice that the items in a stretch speak of most."""
     adding = bool(re.search(r"\badd(?:ed|ing)?\b|\bput in\b|\bused\b", q.text, re.IGNORECASE))
+    starts = [s.start for s in q.spans if s.kind == "range"]
     best: tuple[float, str, Item] | None = None
     for choice in q.choices:
         for item in items:
@@ -99,6 +100,8 @@ def _best_choice(q: Query, items: list[Item], view: View) -> Draft | None:
                 grade *= 1.5
             if _prepares(item):
                 grade *= 0.7
+            if starts and min(abs(item.t - s) for s in starts) <= 1_500_000:
+                grade *= 1.3  # what begins where the stretch begins is what the stretch was named for
             if grade and (best is None or grade > best[0]):
                 best = (grade, choice, item)
     if best is None:
@@ -323,7 +326,20 @@ _NUMBER = re.compile(r"\d+(?:[./]\d+)?")
 
 def _fits(choice: str, step: str, asked: set[str]) -> float:
     """How well an error belongs to a step: shared things and numbers, weighed by the error's length."""
-    content = words.content(choice)
+    done, instead, due = choice.partition("instead of")
+    if instead:  # "X instead of Y": the step asks for Y and not for X
+        wanted = words.content(re.split(r" (?:to|in|on|into|from|for|of|with|while|at) ", due)[0])
+        met = sum(1 for w in wanted if w in asked) / (len(wanted) or 1)
+        odd = set(words.content(done)) - set(wanted)
+        return (
+            0.8 * met
+            - 0.5 * len(odd & asked) / (len(odd) or 1) * (met < 1)
+            + _shared(words.content(choice), choice, step, asked)
+        )
+    return _shared(words.content(choice), choice, step, asked)
+
+
+def _shared(content: tuple[str, ...], choice: str, step: str, asked: set[str]) -> float:
     shared = sum(1 for w in content if w in asked)
     numbers = sum(1 for n in _NUMBER.findall(choice) if n in _NUMBER.findall(step))
     return (shared + 0.5 * numbers) / (len(content) ** 0.5 or 1)

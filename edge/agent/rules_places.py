@@ -61,18 +61,22 @@ def _puts(view: View, thing: str, scope: Scope) -> list[Put]:
     """All puts of a thing in time order; those of exactly that thing when there are any, else of its kinds."""
     asked = words.thing(thing)
     view.calls += 1
-    tokens = [w for w in words.tokens(words.same_phrases(thing)) if w not in words.STOPWORDS] or words.tokens(thing)
-    found = view.snap.lookup.matching(all_words(tokens), ("caption", "event"), scope.start, scope.end)
+    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption", "event"), scope.start, scope.end)
     found += (
         view.snap.lookup.matching(all_words(words.tokens(thing)), ("caption",), scope.start, scope.end)
         if not found
         else []
     )
     puts = [p for p in (put_of(i) for i in found) if p is not None]
-    graded = [(_grade(asked, p.thing), p) for p in puts]
+    literal = words.plain(re.sub(r"^(?:the|a|an|my|our) ", "", thing, flags=re.IGNORECASE))
+    graded = [(5 if words.plain(p.thing) == literal else _grade(asked, p.thing), p) for p in puts]
     best = max((g for g, _ in graded), default=0)
-    kept = [p for g, p in graded if g == best] if best == 4 else [p for g, p in graded if g > 1]
+    kept = [p for g, p in graded if g == best] if best >= 4 else [p for g, p in graded if g > 1]
     return sorted(kept, key=lambda p: (p.item.t, p.item.id))
+
+
+def _tokens(thing: str) -> list[str]:
+    return [w for w in words.tokens(words.same_phrases(thing)) if w not in words.STOPWORDS] or words.tokens(thing)
 
 
 def _grade(asked: tuple[str, ...], thing: str) -> int:
@@ -115,16 +119,23 @@ def _moved(view: View, thing: str, t: int, *, forward: bool) -> Put | None:
     reach = 3 * 3_600_000_000
     scope = Scope(t - 2_000_000, t + reach) if forward else Scope(t - reach, t + 2_000_000)
     if forward:
-        puts = [p for p in _puts(view, thing, scope) if p.item.t >= t - 500_000]
+        lifted = [i.t for i in _lifts(view, thing, Scope(t - 500_000, t + 1_500_000))]
+        since = min(lifted, key=lambda at: abs(at - t - 500_000), default=t)
+        puts = [p for p in _puts(view, thing, scope) if p.item.t >= since]
         return puts[0] if puts else None
-    tokens = words.tokens(words.same_phrases(thing))
-    found = view.snap.lookup.matching(all_words(tokens), ("caption",), scope.start, scope.end)
+    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption",), scope.start, scope.end)
     asked = words.thing(thing)
     for item in found:  # newest first
         m = _TAKEN.match(item.text)
         if m is not None and _grade(asked, m.group("o")) >= 3:
             return Put(item, m.group("o"), f"from {m.group('l')}")
     return None
+
+
+def _lifts(view: View, thing: str, scope: Scope) -> list[Item]:
+    """Captions of a thing being picked up."""
+    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption",), scope.start, scope.end)
+    return [i for i in found if re.match(r"(?:\w+ )?(?:pick|take|grab|get|lift)", i.text, re.IGNORECASE)]
 
 
 def taken_from(view: View, q: Query) -> Draft | None:

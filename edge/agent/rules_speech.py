@@ -40,7 +40,7 @@ def _known_speaker(view: View, who: str) -> bool:
 def _said(view: View, quote: str, scope: Scope) -> list[Item]:
     exact = view.named(quote, scope.start, scope.end, kinds=("speech",))
     if exact:
-        return exact
+        return [i for i in exact if i.text == quote] or exact
     graded = view.alike(quote, scope, ("speech",), least=0.6)
     return [i for g, i in graded if g >= graded[0][0] - 0.01] if graded else []
 

@@ -42,7 +42,7 @@ def did(view: View, q: Query) -> Draft | None:
     scope = view.scope(q)
     items = view.occurrences(q.clause, scope)
     if not items and q.clause.quote:
-        items = [i for _, i in view.alike(q.clause.quote, scope, least=0.8)]
+        items = view.begun([i for _, i in view.alike(q.clause.quote, scope, least=0.8)], q.clause)
     if items:
         last = items[-1]
         often = f" ({count_word(len(items))})" if len(items) > 1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -107,7 +108,7 @@ class View:
         """When the wearer did what a clause says, in time order: events by act and thing, else captions by words."""
         self.calls += 1
         if clause.quote:
-            return self._begun(self.named(clause.quote, scope.start, scope.end), clause)
+            return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
         terms = self.terms(clause)
         if terms:
             return self._mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
@@ -115,7 +116,7 @@ class View:
             clause.thing, None, None, kinds=("event",), only_begun=True
         )
         if named:
-            return [i for i in self._begun(named, clause) if _within(i.t, scope)]
+            return [i for i in self.begun(named, clause) if _within(i.t, scope)]
         return self.described(clause.text, scope)
 
     def terms(self, clause: Clause) -> list[tuple[str, str]]:
@@ -127,7 +128,8 @@ class View:
         asked = words.thing(clause.thing)
         if not asked or not clause.acts:
             return []
-        wanted = set(clause.acts)
+        wanted = {a for asked_act in clause.acts for a in (asked_act, *words.implied_by(asked_act))}
+        literal = _literal(clause.thing)
         near = set().union(*(words.near_acts(a) for a in wanted))
         listed = len(wanted) > 1 and near
         for acts in (wanted | near,) if listed else (wanted, wanted | near):
@@ -140,9 +142,8 @@ class View:
                     grade = words.thing_grade(asked, words.thing(thing))
                     if grade:
                         graded.append((grade, (action, thing)))
-            best = [pair for grade, pair in graded if grade > 1] or [pair for _, pair in graded]
-            if best:
-                return best
+            if graded:
+                return _best_named(graded, literal)
         return []
 
     def named(
@@ -197,7 +198,7 @@ class View:
     def _mine(self, items: Iterable[Item]) -> list[Item]:
         return [i for i in items if i.subject.lower() in _SELF or i.subject == self.owner]
 
-    def _begun(self, items: list[Item], clause: Clause) -> list[Item]:
+    def begun(self, items: list[Item], clause: Clause) -> list[Item]:
         """Of an activity's items the ones a verb means: "start X" its beginnings, "finish X" its ends; events first."""
         ending = any(a[0] in _ENDS for a in clause.acts)
         kept = [i for i in items if (_first(i) in _ENDS) == ending]
@@ -212,6 +213,22 @@ class View:
 def day_of(t: Us, offset_s: int) -> str:
     """The local day of a time, YYYY-MM-DD."""
     return (date(1970, 1, 1) + timedelta(days=(t + offset_s * 1_000_000) // 86_400_000_000)).isoformat()
+
+
+def _literal(thing: str) -> str:
+    """The words of a thing as they stood, without one leading article."""
+    return re.sub(r"^(?:the|a|an|my|our) ", "", words.plain(thing))
+
+
+def _best_named(graded: list[tuple[int, tuple[str, str]]], literal: str) -> list[tuple[str, str]]:
+    """Of the pairs that fit: the same thing (spelled just so, if it ever was), its kinds and parts; else wider words."""
+    same = [pair for grade, pair in graded if grade == 4]
+    if any(words.plain(thing) == literal for _, thing in same):
+        # "another plate" is not "plate" where both were named; but "refrigerator" stays the fridge.
+        bare = words.bare(literal)
+        same = [pair for pair in same if words.plain(pair[1]) == literal or words.bare(pair[1]) != bare]
+    narrower = [pair for grade, pair in graded if grade in (2, 3)]
+    return same + narrower or [pair for _, pair in graded]
 
 
 def _within(t: Us, scope: Scope) -> bool:

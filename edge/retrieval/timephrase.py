@@ -157,7 +157,9 @@ _REL = re.compile(
     + r")(?: (?:of )?(?P<my>\d{4}))?)\b",
     _RE,
 )
-_NOW = re.compile(r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now)\b", _RE)
+_NOW = re.compile(
+    r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now(?=\W*$))\b", _RE
+)
 
 
 def extract(text: str, zone: Zone) -> Found:

@@ -75,6 +75,9 @@ STOPWORDS = frozenset(
     shall may might about into onto up down out off over under again one ones got get go""".split()
 )
 
+# What was moved was picked up: a general act that always counts as the narrower one asked for.
+_IMPLIED_BY = {"pick-up": ("move",), "take": ("pick-up",)}
+
 _DETERMINERS = frozenset(
     "a an the my our your his her their its some any this that these those another one's all both each every more".split()
 )
@@ -168,6 +171,12 @@ def thing(text: str) -> tuple[str, ...]:
     return tuple(key(w) for w in words if w not in ("the", "a", "an", "my"))
 
 
+@lru_cache(maxsize=65536)
+def bare(text: str) -> tuple[str, ...]:
+    """A noun phrase as stems without determiners and without synonyms: what its inflections share."""
+    return tuple(_stem(w) for w in tokens(text) if w not in _DETERMINERS)
+
+
 def thing_grade(asked: tuple[str, ...], seen: tuple[str, ...]) -> int:
     """How well a thing that was seen is the thing asked for: 4 the same, 3 a kind of it, 2 a part of it, 1 its
     kind (asked more narrowly than it was seen), 0 another thing.
@@ -226,6 +235,14 @@ def near_acts(asked: tuple[str, str]) -> frozenset[tuple[str, str]]:
     return frozenset(found)
 
 
+def implied_by(asked: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """The acts that are this act too, whenever they are recorded."""
+    return _IMPLIED.get(asked, ())
+
+
+_IMPLIED = {
+    act(one.replace("-", " ")): tuple(act(v.replace("-", " ")) for v in others) for one, others in _IMPLIED_BY.items()
+}
 _NEAR = tuple(frozenset(act(v.replace("-", " ")) for v in row.split()) for row in _NEAR_VERBS)
 
 
