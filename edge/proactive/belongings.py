@@ -1,0 +1,104 @@
+"""Things the wearer carries: put down somewhere, and left behind when the wearer goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edge.clock import US
+from edge.proactive.acts import text_of
+from edge.proactive.alerts import speak
+from edge.proactive.experts import Screening, items_of, service
+from edge.proactive.leaving import Going, at_home
+from storage.records import Item, Service, Window
+
+REACH_US = 2 * 3600 * US
+
+_ALWAYS = "phone|mobile phone|keys?|car keys?|house keys?|wallet|purse"
+_AWAY = (
+    _ALWAYS
+    + "|umbrella|bag|handbag|backpack|rucksack|briefcase|laptop|tablet|notebook|book|passport|ticket|headphones|"
+    "camera|jacket|coat|scarf|hat|gloves|glasses|sunglasses|water bottle|suitcase|shopping bag"
+)
+_THING = r"(?:the |a |an |my |his |her |their )?(?:\w+ )?(?P<thing>{})\b"
+_PUT = r"^(?:(?:the )?wearer |i )?(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
+_TAKE = (
+    r"^(?:(?:the )?wearer |i )?(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|collect|collects|hold|holds|carry|carries|"
+    r"pack|packs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
+)
+_INTO = re.compile(
+    r"\b(?:in|into) (?:the |a |my |his |her )?(?:\w+ )?(?:bag|pocket|backpack|handbag|purse|rucksack|briefcase|suitcase)\b"
+)
+_WHERE = re.compile(r"\b(?P<where>(?:on|onto|in|into|under|beside|next to|by|at) .+)$")
+_PUT_AWAY = re.compile(_PUT + _THING.format(_AWAY))
+_TAKE_AWAY = re.compile(_TAKE + _THING.format(_AWAY))
+_HOME_TOO = re.compile(rf"^(?:{_ALWAYS})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """A thing where it was put down."""
+
+    thing: str
+    t: int
+    where: str
+    home: bool
+    refs: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Names this very putting down."""
+        return f"{self.thing}@{self.t // US}"
+
+
+class Belongings:
+    """Follows what was put down and taken up again in the last two hours of a recording."""
+
+    def __init__(self, wearer: frozenset[str]) -> None:
+        self._wearer = wearer
+        self._lying: dict[str, Lying] = {}
+
+    def reset(self, windows: Sequence[Window]) -> None:
+        """Begin anew from the windows of the last hours, in order."""
+        self._lying = {}
+        for window in windows:
+            self.follow(window, items_of(window))
+
+    def follow(self, window: Window, items: Sequence[Item]) -> None:
+        """Take in what a window shows."""
+        for item in items:
+            if item.kind == "speech" or (item.kind == "event" and item.subject.lower() not in self._wearer):
+                continue
+            text = text_of(item).lower()
+            put, taken = _PUT_AWAY.match(text), _TAKE_AWAY.match(text)
+            if put and not _INTO.search(text) and not text.startswith(("put on ", "puts on ")):
+                place = _WHERE.search(text[put.end("thing") :])
+                where = place["where"] if place else ""
+                refs = (f"o{item.id}", f"w{window.id}")
+                thing = put["thing"]
+                self._lying[thing] = Lying(thing, item.t, where, at_home(window.scene), refs)
+            elif put or taken:
+                thing = (put or taken)["thing"]  # type: ignore[index]
+                self._lying.pop(thing, None)
+        edge = window.t_end - REACH_US
+        self._lying = {name: thing for name, thing in self._lying.items() if thing.t > edge}
+
+    def lies(self, key: str) -> bool:
+        """Whether the thing of that putting down still lies there."""
+        return any(thing.key == key for thing in self._lying.values())
+
+    def left_behind(self, unit: Screening, leaves: Sequence[Going]) -> list[Service]:
+        """A reminder of what lies behind when the wearer goes out (at home: phone, keys and wallet alone)."""
+        leave = next((g for g in leaves if g.goes == "out"), None)
+        if leave is None or unit.window is None:
+            return []
+        lying = [t for t in self._lying.values() if t.t < leave.t and (not t.home or _HOME_TOO.match(t.thing))]
+        if not lying:
+            return []
+        thing = min(lying, key=lambda t: t.t)
+        verb = "are" if thing.thing.endswith(("keys", "glasses", "headphones", "gloves")) else "is"
+        state = f"{verb} still {thing.where}" if thing.where else f"{verb} not with you"
+        text = speak("resource_reminder", thing=f"Your {thing.thing}", state=state)
+        evidence = (*thing.refs, *leave.refs, f"w{unit.window.id}")
+        return [service("resource_reminder", leave.t, text, evidence, f"{thing.key}:behind", unit, "A")]

@@ -1,0 +1,123 @@
+"""Signs that the wearer goes: out of the house, to bed, out of a room; and other turning points of a day.
+
+Single signs are weak (keys are picked up for many reasons), so they add up over three minutes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from edge.clock import US
+from edge.proactive.acts import text_of
+from storage.records import Item, Window
+
+Goes: TypeAlias = Literal["out", "bed", "room"]
+
+SPAN_US = 180 * US
+SCENE = 1000  # the kind of sign a change of scene is
+ENOUGH = 1.0
+
+# (weight, where to, words of an event or caption)
+_ACT_WORDS: tuple[tuple[float, Goes, str], ...] = (
+        (1.0, "out", r"\b(?:leav\w*|exit\w*) (?:the |my |your )?(?:house|home|flat|apartment|building|office|cafe|café|shop|store|restaurant|hotel|gym|library|room for the day)\b"),
+        (1.0, "out", r"^(?:start activity |starts?:? |begins? )?(?:leaving(?: house| home)?|leave house|going out\b.*|go out\b.*)$"),
+        (1.0, "out", r"\b(?:go(?:es)?|walk\w*|step\w*|head\w*) (?:out of the (?:house|door|flat|building|office)|outside|out the (?:front )?door)\b"),
+        (1.0, "out", r"\block\w* (?:the |up the )?(?:front |main |house |apartment |flat |entrance )?(?:door|house)\b"),
+        (1.0, "out", r"\b(?:get|gets|got|climb\w*|sit\w*) (?:in|into) (?:the |a |his |her )?(?:car|taxi|cab|bus)\b|\benter\w* (?:the |a )?(?:car|taxi|bus|train)\b|\bstart\w* (?:the )?car\b|\bdrive\w* (?:off|away)\b"),
+        (1.0, "out", r"\bclos\w* (?:the )?(?:front|main|entrance|apartment) door behind\b"),
+        (0.6, "out", r"\b(?:put\w*|pull\w*|slip\w*) on (?:the |a |his |her |my )?(?:\w+ )?(?:coat|jacket|raincoat|helmet|backpack)\b|\bwear\w* (?:the |a )?(?:coat|jacket)\b"),
+        (0.5, "out", r"\b(?:put\w*|pull\w*|slip\w*) on (?:the |a |his |her |my )?(?:\w+ )?(?:shoes?|boots?|sneakers|trainers)\b|\btie\w* (?:the )?(?:shoe)?laces\b"),
+        (0.5, "out", r"\b(?:take|takes|grab\w*|pick\w*(?: up)?|get|gets) (?:up )?(?:the |his |her |my )?(?:house |car |bike )?keys?\b"),
+        (0.4, "out", r"\b(?:take|takes|grab\w*|pick\w*(?: up)?|shoulder\w*) (?:up )?(?:the |his |her |my )?(?:backpack|handbag|briefcase|suitcase|umbrella|purse)\b"),
+        (0.5, "out", r"\bopen\w* (?:the )?(?:front|main|entrance|apartment) ?door\b"),
+        (1.0, "bed", r"^(?:start activity |starts?:? )?(?:sleeping|go to bed|going to bed|sleep)$|\b(?:go\w*|get\w*|climb\w*|lie\w*|lay\w*)(?: down)? (?:to|in|into|on) (?:the )?bed\b"),
+        (1.0, "room", r"\b(?:leav\w*|exit\w*|walk\w* out of|go(?:es)? out of) (?:the )?(?:kitchen|bathroom|bedroom|room|living room|study|garage|laundry room|toilet)\b"),
+        (1.0, "room", r"\b(?:enter\w*|walk\w* (?:in)?to|go(?:es)? (?:in)?to) (?:the )?(?:kitchen|bathroom|bedroom|living room|study|hallway|garage|office|dining room|garden)\b"),
+)  # fmt: skip
+_SPEECH_WORDS: tuple[tuple[float, Goes, str], ...] = (
+        (0.7, "out", r"\b(?:i'm|i am|we're|we are) (?:leaving|heading out|going out|off(?: to\b| now|[.!]|$)|on my way)|\b(?:time to|let's|let us|have to|gotta) (?:go|leave|head out)(?: now)?[.!]?$|\bi'm (?:out of here|about to leave)"),
+        (0.5, "out", r"\bsee you (?:later|tonight|tomorrow|this evening)\b|^(?:bye|goodbye)\b|\bbye[- ]bye\b"),
+        (1.0, "bed", r"\bgood ?night\b|\b(?:i'm|i am) going to (?:bed|sleep)\b"),
+)  # fmt: skip
+_ACT_SIGNS = tuple((weight, goes, re.compile(words)) for weight, goes, words in _ACT_WORDS)
+_SPEECH_SIGNS = tuple((weight, goes, re.compile(words)) for weight, goes, words in _SPEECH_WORDS)
+
+_HOME = re.compile(
+    r"kitchen|living|bed ?room|bath|hall|corridor|study|home|dining|toilet|laundry|lounge|utility|nursery|basement|attic|pantry|closet|house|apartment|flat"
+)
+_OUTDOOR = re.compile(
+    r"street|road|outdoor|outside|pavement|sidewalk|park\b|parking|car\b|bus|train|station|forest|field|driveway|garden path|bicycle|tram|subway"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One sign of going, at the time it was perceived."""
+
+    t: int
+    goes: Goes
+    weight: float
+    kind: int
+    text: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """The wearer is going: `t` is the sign that made it certain."""
+
+    t: int
+    goes: Goes
+    text: str
+    refs: tuple[str, ...]
+
+
+def signs(window: Window, items: Sequence[Item], previous: Window | None, wearer: frozenset[str]) -> list[Sign]:
+    """The signs of a window, in time order."""
+    found: list[Sign] = []
+    for item in items:
+        if item.kind == "speech":
+            if item.speaker.lower() not in wearer:
+                continue
+            said = item.text.lower().replace("\u2019", "'")
+            found += [
+                Sign(item.t, g, w, -1 - n, item.text, f"o{item.id}")
+                for n, (w, g, p) in enumerate(_SPEECH_SIGNS)
+                if p.search(said)
+            ]
+        elif item.kind == "caption" or item.subject.lower() in wearer:
+            low = text_of(item).lower()
+            found += [
+                Sign(item.t, g, w, n, low, f"o{item.id}") for n, (w, g, p) in enumerate(_ACT_SIGNS) if p.search(low)
+            ]
+    if previous is not None and window.scene and previous.scene and window.scene != previous.scene:
+        at = items[0].t if items else window.t_start
+        outdoors = bool(_HOME.search(previous.scene.lower())) and bool(_OUTDOOR.search(window.scene.lower()))
+        goes: Goes = "out" if outdoors else "room"
+        found.append(Sign(at, goes, 1.0, SCENE, f"from {previous.scene} to {window.scene}", f"w{window.id}"))
+    return sorted(found, key=lambda s: s.t)
+
+
+def going(recent: Iterable[Sign], since: int) -> list[Going]:
+    """Where the signs of the last minutes add up, at a sign later than or at `since`; at most one for each way to go.
+
+    One kind of sign counts once, so that a thing perceived as an event and as a caption does not count double.
+    """
+    ordered = sorted(recent, key=lambda s: s.t)
+    found: dict[Goes, Going] = {}
+    for i, sign in enumerate(ordered):
+        if sign.t < since or sign.goes in found:
+            continue
+        around = [s for s in ordered[: i + 1] if s.goes == sign.goes and sign.t - s.t <= SPAN_US]
+        kinds = {s.kind: s for s in around}
+        if sum(s.weight for s in kinds.values()) >= ENOUGH:
+            found[sign.goes] = Going(sign.t, sign.goes, sign.text, tuple(s.ref for s in kinds.values()))
+    return list(found.values())
+
+
+def at_home(scene: str) -> bool:
+    """Whether a scene is a room of a home; unknown scenes are taken for one."""
+    return not scene or bool(_HOME.search(scene.lower()))

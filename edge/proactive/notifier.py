@@ -1,0 +1,206 @@
+"""The arbiter: what is said, what waits, what is held back, and why.
+
+`decide` is a pure function of the service, the moment, the wearer's settings and the state; the state is a fold over
+stored services and decisions, so `restore` after a restart gives the state the running arbiter had.
+
+A service passes, in this order: is it too old, is it the same thing still holding, is it the same situation as one
+just told, was it told today already, does it say what was just said, does the wearer want such alerts, is it quiet,
+does its type still cool down, is the budget spent.  Cooldowns and budgets run on the monotonic clock and are spent by
+delivery alone: what was held back costs nothing.  What cannot be said now but could be before it grows stale waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from edge.clock import US, local_day
+from edge.config import Alerts
+from edge.proactive.alerts import PATIENCE, Alert, alert
+from edge.proactive.quiet import minutes, quiet_now
+from edge.retrieval.words import content, overlap
+from storage.records import Decision, DecisionKind, Service
+from storage.snapshot import Snapshot
+
+KEEP_US = 30 * 3600 * US  # longer than any span of the tables and than a local day
+REACH_US = KEEP_US + 6 * 3600 * US  # how far back a trigger may lie of what was asked for within KEEP_US
+ALIKE_US = 15 * 60 * US
+ALIKE = 0.7  # F1 of content words from which two texts say the same
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A moment: wall time and monotonic time in microseconds, the wearer's UTC offset in seconds."""
+
+    now: int
+    mono: int
+    offset_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One delivery."""
+
+    service_id: int
+    type: str
+    key: str
+    text: str
+    mono: int
+    day: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """When a thing (type and key) was last asked for, and whether it was told since it began."""
+
+    mono: int
+    told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the arbiter remembers; a value."""
+
+    told: tuple[Told, ...] = ()
+    held: Mapping[tuple[str, str], Held] = field(default_factory=dict)
+    pending: tuple[Service, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    decision: DecisionKind
+    reason: str
+
+
+def decide(service: Service, at: At, settings: Alerts, state: State) -> tuple[Decision, State]:
+    """Decide on a stored service (its id is set), newly asked for or waiting.  Raises LookupError on a type unknown."""
+    row = alert(service.type)
+    thing = (service.type, service.key)
+    waiting = any(p.id == service.id for p in state.pending)
+    held = state.held.get(thing)
+    if held is not None and at.mono - held.mono >= row.rearm_s * US:
+        held = None  # it had ended: this is a new occurrence
+    verdict = _judge(service, row, at, settings, state, held_told=held is not None and held.told)
+    told = state.told
+    if verdict.decision == "deliver":
+        day = local_day(at.now, at.offset_s)
+        told = (*told, Told(service.id, service.type, service.key, service.text, at.mono, day))
+    asked = held.mono if waiting and held is not None else at.mono
+    now_held = Held(asked, (held is not None and held.told) or verdict.decision == "deliver")
+    pending = tuple(p for p in state.pending if p.id != service.id)
+    if verdict.decision == "defer":
+        pending = tuple(sorted((*pending, service), key=lambda s: s.id))
+    decided = Decision(service.id, at.now, verdict.decision, verdict.reason)
+    return decided, _pruned(State(told, {**state.held, thing: now_held}, pending), at)
+
+
+def ranked(services: Iterable[Service]) -> list[Service]:
+    """The order in which services that meet are decided on: highest priority first, then the oldest trigger."""
+    return sorted(services, key=lambda s: (-alert(s.type).priority, s.t, s.id))
+
+
+def restore(snapshot: Snapshot, at: At) -> State:
+    """The state as it was known at the snapshot's time, from what was stored.
+
+    Monotonic times do not survive a restart: each is taken to lie as long ago as the wall clock says, but never in
+    the future, so that a clock set back cannot silence the device for longer than one cooldown.
+    """
+    state = State()
+    for service in sorted(snapshot.services.between(at.now - REACH_US), key=lambda s: s.id):
+        decisions = snapshot.services.decisions(service.id)
+        if not decisions:
+            continue
+        thing = (service.type, service.key)
+        first, last = decisions[0], decisions[-1]
+        asked = _mono(first.t, at)
+        held = state.held.get(thing)
+        if held is not None and asked - held.mono >= alert(service.type).rearm_s * US:
+            held = None
+        told, pending = state.told, state.pending
+        if last.decision == "deliver":
+            day = local_day(last.t, service.offset_s)
+            told = (*told, Told(service.id, service.type, service.key, service.text, _mono(last.t, at), day))
+        elif last.decision == "defer":
+            pending = (*pending, service)
+        now_held = Held(asked, (held is not None and held.told) or last.decision == "deliver")
+        state = State(told, {**state.held, thing: now_held}, pending)
+    in_order = tuple(sorted(state.told, key=lambda t: (t.mono, t.service_id)))
+    return _pruned(replace(state, told=in_order), at)
+
+
+def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State, *, held_told: bool) -> _Verdict:
+    left = service.t + row.staleness_s * US - at.now
+    if left < 0:
+        return _Verdict("suppress", f"stale: {minutes(at.now - service.t)} after its trigger")
+    if held_told:
+        return _Verdict("suppress", "same: it was told already and still holds")
+    merge_us = row.merge_s * US
+    for told in reversed(state.told):
+        ago = at.mono - told.mono
+        same = told.key == service.key or not row.critical  # two dangers at once are two
+        if told.type == service.type and same and ago < merge_us:
+            return _Verdict("suppress", f"merged: with a{told.service_id}, {minutes(ago)} before")
+    today = local_day(at.now, at.offset_s)
+    if row.once_a_day:
+        for told in state.told:
+            if (told.type, told.key) == (service.type, service.key) and told.day == today:
+                return _Verdict("suppress", f"once a day: told today as a{told.service_id}")
+    if not row.critical:
+        said = content(service.text)
+        for told in reversed(state.told):
+            if at.mono - told.mono < ALIKE_US and overlap(said, content(told.text)) >= ALIKE:
+                return _Verdict("suppress", f"alike: a{told.service_id} said so")
+    wait, reason = _blocked(service, row, at, settings, state, today)
+    if not reason:
+        return _Verdict("deliver", "clear: nothing stood against it")
+    if wait is not None and wait <= left:
+        return _Verdict("defer", reason)
+    return _Verdict("suppress", reason)
+
+
+def _blocked(
+    service: Service, row: Alert, at: At, settings: Alerts, state: State, today: int
+) -> tuple[int | None, str]:
+    """What stands in the way and for how long in microseconds (None: for good); no reason when nothing does."""
+    patience = PATIENCE[settings.frequency]
+    if not row.critical and row.priority < patience.min_priority:
+        return None, f"frequency: {settings.frequency} leaves out what matters less"
+    quiet = quiet_now(settings.quiet, at.now, at.offset_s)
+    if quiet.quiet and not row.critical:
+        return quiet.left_us, f"quiet hours: until {quiet.until}"
+    last = max((t.mono for t in state.told if t.type == service.type and _shares(t, service, row)), default=None)
+    if last is not None and at.mono - last < row.cooldown_s * US:
+        left = last + row.cooldown_s * US - at.mono
+        return left, f"cooldown: {minutes(left)} left"
+    if row.critical:
+        return 0, ""
+    budgeted = [t for t in state.told if not alert(t.type).critical]
+    if budgeted:
+        left = budgeted[-1].mono + patience.gap_s * US - at.mono
+        if left > 0:
+            return left, f"pause: {minutes(left)} left"
+    for seconds, count in patience.spans:
+        recent = [t.mono for t in budgeted if at.mono - t.mono < seconds * US]
+        if len(recent) >= count:
+            left = recent[-count] + seconds * US - at.mono
+            return left, f"budget: {count} in {minutes(seconds * US)} are spent"
+    if sum(1 for t in budgeted if t.day == today) >= patience.daily:
+        return None, f"daily cap: {patience.daily} today"
+    return 0, ""
+
+
+def _shares(told: Told, service: Service, row: Alert) -> bool:
+    """Critical types cool down for each thing by itself: a second danger is told at once."""
+    return not row.critical or told.key == service.key
+
+
+def _mono(t: int, at: At) -> int:
+    return at.mono - max(0, at.now - t)
+
+
+def _pruned(state: State, at: At) -> State:
+    """Without what no rule can reach any more."""
+    edge = at.mono - KEEP_US
+    told = tuple(t for t in state.told if t.mono > edge)
+    held = {thing: h for thing, h in state.held.items() if h.mono > edge}
+    return State(told, held, state.pending)

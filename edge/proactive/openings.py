@@ -1,0 +1,175 @@
+"""What was opened or switched on and not closed or switched off since, and how far that can be believed.
+
+One table says which things matter and when.  The rest is a fold over acts.  Perception misses small acts, so "no
+closing was seen" means little where closings are often missed: how often a thing was found opened anew without having
+been seen closed tells how far to trust it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from edge.clock import US
+from edge.proactive.acts import Act, Way, read, text_of, told
+from edge.proactive.leaving import Goes
+from storage.records import Item
+
+MIN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A kind of thing worth a reminder.
+
+    words: how it is called.  on_going: the ways of going at which it is told.  away_s: told after so many seconds in
+    another place or with other things (0: never by time alone).  memory_s: after so long nothing is claimed any more.
+    hazard: 3 fire or flood, 2 waste or spoilage, 1 a nuisance; a greater hazard is told on weaker grounds.
+    """
+
+    name: str
+    way: Way
+    words: str
+    on_going: tuple[Goes, ...]
+    away_s: int
+    memory_s: int
+    hazard: int
+    room_bound: bool = True
+
+
+# fmt: off
+CLOSURES: tuple[Closure, ...] = (
+    Closure("cooker", "power", r"hob|stove|stovetop|cooker|burner|gas ring|gas|heat|hot ?plate|cooktop|flame",
+            ("out", "bed"), 20 * MIN, 180 * MIN, 3),
+    Closure("oven", "power", r"oven|grill", ("out", "bed"), 0, 180 * MIN, 3),
+    Closure("hot tool", "power", r"(?:steam |clothes |soldering |curling )?iron|straighteners?|hair straightener|glue gun|heat gun|waffle maker|sandwich maker",
+            ("out", "bed", "room"), 5 * MIN, 120 * MIN, 3),
+    Closure("heater", "power", r"(?:space |fan |electric )?heater|electric blanket", ("out",), 0, 600 * MIN, 3),
+    Closure("fire", "power", r"candles?|fire ?place|fire|incense|barbecue|bbq", ("out", "bed"), 15 * MIN, 240 * MIN, 3),
+    Closure("tap", "power", r"(?:water |kitchen |bathroom )?(?:tap|faucet)(?: water)?|shower|hose|sprinkler|bath ?tub|bath",
+            ("out", "bed", "room"), 0, 40 * MIN, 3),
+    Closure("fridge", "open", r"fridge|refrigerator|freezer", ("out", "bed", "room"), 3 * MIN, 30 * MIN, 2),
+    Closure("outer door", "open", r"(?:front|main|entrance|apartment|house|back|patio|balcony|garden|garage) ?door|garage|gate",
+            ("bed",), 3 * MIN, 45 * MIN, 2),
+    Closure("car", "open", r"car (?:door|window|boot|trunk)|trunk of the car|boot of the car|tailgate", ("room",), 3 * MIN, 45 * MIN, 2),
+    Closure("window", "open", r"(?:\w+ )?windows?", ("out",), 0, 600 * MIN, 1),
+    Closure("light", "power", r"(?:\w+ )?(?:lights?|lamp)|flash ?light|headlights?|torch", ("out",), 0, 360 * MIN, 1),
+    Closure("machine", "power", r"vacuum(?: cleaner)?|hoover|drill|saw|sander|lathe|band saw|extractor fan|fan|mixer|blender",
+            ("out",), 0, 120 * MIN, 2),
+)
+# fmt: on
+_PATTERNS = tuple((c, re.compile(rf"^(?:{c.words})$")) for c in CLOSURES)
+_HEAD = re.compile(r"^(?P<thing>.+?) (?:door|knob|switch|valve|button|dial)$")
+
+TRUST_AFTER_US = 3 * 24 * 3600 * US  # acts older than this teach nothing about what perception misses
+TRUST_ACTS = 400
+LOST_US = 30 * 60 * US  # an opening without a closing for so long was most likely closed unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One act at its time: an opening or switching by the wearer, or a closing by anybody, or words about it."""
+
+    t: int
+    act: Act
+    mine: bool
+    ref: str
+    window_id: int
+    stays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A thing that is open or on as far as was seen."""
+
+    closure: Closure
+    thing: str
+    t: int
+    ref: str
+    window_id: int
+
+
+@dataclass(slots=True)
+class Books:
+    """The outcome of a fold: what stands, and how often closings were missed, for each way."""
+
+    standing: dict[str, Standing] = field(default_factory=dict)
+    begun: dict[Way, int] = field(default_factory=lambda: {"open": 0, "power": 0})
+    missed: dict[Way, int] = field(default_factory=lambda: {"open": 0, "power": 0})
+
+    def trusted(self, standing: Standing, *, going: bool) -> bool:
+        """Whether an unseen closing is unlikely enough to speak up: more is forgiven where the hazard is great."""
+        way = standing.closure.way
+        missed, begun = self.missed[way], self.begun[way] - 1
+        if missed <= 1:
+            return True
+        allowed = 0.4 if going and standing.closure.hazard == 3 else 0.1
+        return missed / max(begun, 1) <= allowed
+
+
+@lru_cache(maxsize=4096)
+def closure_of(way: Way, thing: str) -> Closure | None:
+    """The row of the table a thing belongs to."""
+    bare = _HEAD.sub(lambda m: m["thing"], thing) if way == "power" or "door" in thing else thing
+    for name in dict.fromkeys((thing, bare)):
+        for closure, pattern in _PATTERNS:
+            if closure.way == way and pattern.match(name):
+                return closure
+    return None
+
+
+def seen_in(items: Sequence[Item], wearer: frozenset[str]) -> list[Seen]:
+    """The acts of some items, in time order."""
+    found: list[Seen] = []
+    for item in items:
+        ref = f"o{item.id}"
+        if item.kind == "speech":
+            for kind, thing in told(item.text):
+                for way in ("open", "power"):
+                    act = Act(way, kind == "stay", thing)
+                    found.append(Seen(item.t, act, mine=False, ref=ref, window_id=item.window_id, stays=kind == "stay"))
+            continue
+        mine = item.kind == "caption" or item.subject.lower() in wearer
+        if item.kind == "caption" and item.text.lower().startswith(
+            ("someone", "another", "a man", "a woman", "a child")
+        ):
+            mine = False
+        act_read = read(text_of(item).lower())
+        if act_read is not None:
+            found.append(Seen(item.t, act_read, mine=mine, ref=ref, window_id=item.window_id))
+    return found
+
+
+def fold(acts: Sequence[Seen], until: int) -> Books:
+    """What stands open or on at `until`, from acts in time order."""
+    books = Books()
+    open_since: dict[tuple[Way, str], int] = {}
+    for seen in acts:
+        act = seen.act
+        closure = closure_of(act.way, act.thing)
+        name = closure.name if closure else act.thing
+        place = (act.way, name)
+        if act.begins and not seen.stays:
+            before = open_since.get(place)
+            if before is not None and seen.t - before < 3 * US:
+                continue  # the same act, perceived twice
+            books.begun[act.way] += 1
+            if before is not None:
+                books.missed[act.way] += 1
+            if not seen.mine:
+                continue
+            open_since[place] = seen.t
+            if closure is not None:
+                books.standing[name] = Standing(closure, act.thing, seen.t, seen.ref, seen.window_id)
+        elif act.begins:
+            books.standing.pop(name, None)  # left so on purpose
+        else:
+            open_since.pop(place, None)
+            books.standing.pop(name, None)
+    for (way, _), since in open_since.items():
+        if until - since >= LOST_US:
+            books.missed[way] += 1
+    books.standing = {n: s for n, s in books.standing.items() if until - s.t <= s.closure.memory_s * US}
+    return books

@@ -1,0 +1,281 @@
+"""Screening: each committed window past the experts, what they ask for past the arbiter, all of it one transaction.
+
+Everything is read through snapshots at the time the unit was known, so a window screened again from the store after a
+crash gives the very rows an uninterrupted run gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from edge.clock import US, Clock
+from edge.config import Alerts
+from edge.messages import EpisodeClosed, Message, Say, ServiceAsked, ServiceDecided, WindowCommitted
+from edge.proactive.alerts import alert
+from edge.proactive.experts import UNIT_FALLBACK_US, UNIT_FLOOR_US, Expert, Screening
+from edge.proactive.experts_a import PresentExpert
+from edge.proactive.experts_c import EpisodicExpert
+from edge.proactive.notifier import At, State, decide, ranked, restore
+from storage import Store
+from storage.errors import NotFound
+from storage.records import Decision, Episode, Service, Window
+from storage.snapshot import Snapshot
+
+STAGE = "proactive"
+COALESCE = 10  # windows that wrote nothing may be screened again after a crash: up to so many share one cursor write
+CHUNK = 256
+LOOKBACK_US = 1200 * US
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What is to be screened: a window that was committed, or the episode of an idle closing."""
+
+    window_id: int
+    episode_id: int
+    known: int
+
+
+class Proactive:
+    """Experts and arbiter over one memory.  Not thread-safe: it has one owner."""
+
+    def __init__(
+        self, store: Store, alerts: Alerts, clock: Clock, owner: str = "", experts: Sequence[Expert] | None = None
+    ) -> None:
+        self._store, self._alerts, self._clock = store, alerts, clock
+        wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
+        own: list[Expert] = [PresentExpert(wearer), EpisodicExpert(wearer)]
+        self._experts = own if experts is None else list(experts)
+        self._state: State | None = None
+        self._as_of: tuple[str, int] = ("", 0)
+        self._newest = (0, 0)
+        self._behind = 0
+
+    @property
+    def alerts(self) -> Alerts:
+        """The wearer's settings in force."""
+        return self._alerts
+
+    @alerts.setter
+    def alerts(self, alerts: Alerts) -> None:
+        self._alerts = alerts
+
+    def step(self, messages: list[Message]) -> list[Message]:
+        """Screen what growth returned for one window: services asked for, decisions, and what to say.
+
+        Raises StorageError when nothing could be stored; then nothing was, and the same call may be repeated.
+        """
+        windows = {m.window.id for m in messages if isinstance(m, WindowCommitted)}
+        out: list[Message] = []
+        for message in messages:
+            if isinstance(message, WindowCommitted):
+                out += self._screen(_Unit(message.window.id, 0, message.window.known))
+            elif isinstance(message, EpisodeClosed) and message.window_id not in windows:
+                out += self._screen(_Unit(0, message.episode.id, message.episode.known))
+        return out
+
+    def catch_up(self) -> list[Message]:
+        """Screen from the store what growth had committed and screening had not finished with."""
+        out: list[Message] = []
+        for unit in self._unscreened():
+            out += self._screen(unit)
+        return out
+
+    def announce(self, kind: str, key: str, t: int, text: str, evidence: tuple[str, ...] = ()) -> list[Message]:
+        """Put an alert of the device about itself past the arbiter, at the clock's time."""
+        now = max(self._clock.now(), t)
+        offset = self._clock.offset()
+        with self._store.snapshot(now) as snapshot:
+            state = self._current(snapshot, "", self._at(now, offset))
+        asked = Service(kind, t, offset, text, evidence, key, now, "device")
+        return self._settle([asked], [], state, self._at(now, offset), None, ("", now))
+
+    def _unscreened(self) -> Iterator[_Unit]:
+        with self._store.snapshot() as snapshot:
+            cursor = snapshot.services.cursor(STAGE)
+            ends = {w.id: w for w in map(snapshot.trace.last, snapshot.trace.recordings()) if w is not None}
+        last = max(ends, default=0)
+        if cursor in ends:
+            yield from self._ended(ends[cursor])
+        for start in range(cursor + 1, last + 1, CHUNK):
+            with self._store.snapshot() as snapshot:
+                windows = snapshot.trace.span(start, min(start + CHUNK - 1, last))
+            for window in windows:
+                with self._store.snapshot(window.known) as snapshot:
+                    idle = [e for e in _closed_since(snapshot, window) if e.known < window.known]
+                for episode in idle:
+                    yield _Unit(0, episode.id, episode.known)
+                yield _Unit(window.id, 0, window.known)
+                if window.id in ends:
+                    yield from self._ended(window)
+
+    def _ended(self, window: Window) -> Iterator[_Unit]:
+        """The idle closing after the last window of a recording, if there was one."""
+        with self._store.snapshot() as snapshot:
+            episode = snapshot.episodes.last(window.recording)
+        if episode is not None and episode.last_window == window.id and episode.known > window.known:
+            yield _Unit(0, episode.id, episode.known)
+
+    def _screen(self, todo: _Unit) -> list[Message]:
+        with self._store.snapshot(todo.known) as snapshot:
+            unit = _gather(todo, snapshot)
+            at = self._at(unit.known, unit.offset_s)
+            state = self._current(snapshot, unit.recording, at)
+            asked: list[Service] = []
+            if not _screened_before(unit, snapshot):
+                for expert in self._experts:
+                    asked += expert.screen(unit, snapshot)
+            waiting = state.pending if unit.window is not None else ()
+            over = {s.id for s in waiting if not self._holds(s, unit, snapshot)}
+        if unit.window is None:  # a continued recording takes back what cites its idle closing, and only that
+            asked = [_citing(s, unit.closed) for s in asked]
+        return self._settle(asked, [(s, s.id in over) for s in waiting], state, at, unit, (unit.recording, unit.known))
+
+    def _settle(
+        self,
+        asked: Sequence[Service],
+        waiting: Sequence[tuple[Service, bool]],
+        state: State,
+        at: At,
+        unit: Screening | None,
+        as_of: tuple[str, int],
+    ) -> list[Message]:
+        """Decide and store; `waiting` carries whether each deferred service's occasion is over."""
+        decided: list[tuple[Service, Decision]] = []
+        over = {s.id for s, is_over in waiting if is_over}
+        trial = state
+        if not asked and all(_unchanged(s, s.id in over, at, self._alerts, state) for s, _ in waiting):
+            self._advance(unit)
+            self._state, self._as_of = state, as_of
+            return []
+        newest = self._newest
+        with self._store.transaction() as tx:
+            stored = [replace(s, id=tx.services.add(s)) for s in asked]
+            newest = max((newest, *((s.id, s.known) for s in stored)))
+            pending = {s.id for s, _ in waiting}
+            for service in ranked([*(s for s, _ in waiting), *stored]):
+                if service.id in over:
+                    decision = Decision(service.id, at.now, "suppress", "over: it no longer holds")
+                    trial = replace(trial, pending=tuple(p for p in trial.pending if p.id != service.id))
+                else:
+                    decision, trial = decide(service, at, self._alerts, trial)
+                if decision.decision == "defer" and service.id in pending:
+                    continue
+                decided.append((service, replace(decision, id=tx.services.decide(decision))))
+            if unit is not None and unit.window is not None:
+                tx.services.advance(STAGE, unit.window.id)
+        self._behind = 0
+        self._state, self._as_of, self._newest = trial, as_of, newest
+        out: list[Message] = [ServiceAsked(s) for s in stored]
+        for service, decision in decided:
+            out.append(ServiceDecided(service, decision))
+            if decision.decision == "deliver":
+                row = alert(service.type)
+                left = service.t + row.staleness_s * US - at.now
+                out.append(Say(service.text, row.priority, f"a{service.id}", at.mono + max(left, 0)))
+        return out
+
+    def _advance(self, unit: Screening | None) -> None:
+        """Move the cursor over a window that wrote nothing, now and then, and at the end of a recording."""
+        if unit is None:
+            return
+        window_id = unit.window.id if unit.window is not None else max((e.last_window for e in unit.closed), default=0)
+        self._behind += unit.window is not None
+        if window_id and self._behind and (self._behind >= COALESCE or unit.window is None):
+            with self._store.transaction() as tx:
+                tx.services.advance(STAGE, window_id)
+            self._behind = 0
+
+    def _current(self, snapshot: Snapshot, recording: str, at: At) -> State:
+        """The arbiter's state: the one in hand while it fits, else read back from what is stored."""
+        newest, known = self._newest
+        fits = self._state is not None
+        if fits and newest and known <= snapshot.until:
+            fits = _exists(snapshot, newest)  # else a recording that went on took it back
+        if fits and recording and recording != self._as_of[0] and at.now < self._as_of[1]:
+            fits = False  # another recording, of an earlier time: as the memory was then
+        if not fits or self._state is None:
+            with self._store.snapshot(at.now) as stored:
+                self._state = restore(stored, at)
+            self._newest = (0, 0)
+        return self._state
+
+    def _holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
+        for expert in self._experts:
+            if service.type in expert.types:
+                return expert.holds(service, unit, snapshot)
+        return True
+
+    def _at(self, known: int, offset_s: int) -> At:
+        """The moment of a decision: never before what it rests on was known."""
+        clock = self._clock.now()
+        now = max(clock, known)
+        return At(now, self._clock.mono() + now - clock, offset_s)
+
+
+def _gather(todo: _Unit, snapshot: Snapshot) -> Screening:
+    """The evidence slots of a unit, as known at its time."""
+    if todo.episode_id:
+        episode = snapshot.episodes.get(todo.episode_id)
+        return Screening(
+            episode.known, episode.offset_s, episode.recording, None, None, (episode,), (),
+            tuple(snapshot.intentions.all("open")), whole=True,
+        )  # fmt: skip
+    window = snapshot.trace.window(todo.window_id)
+    previous = _before(snapshot, window)
+    closed = tuple(e for e in _closed_since(snapshot, window) if e.known == window.known)
+    unit = snapshot.open_unit(window.recording).windows
+    long = (
+        bool(unit)
+        and (window.t_end - unit[0].t_start) // UNIT_FALLBACK_US
+        > (window.t_start - unit[0].t_start) // UNIT_FALLBACK_US
+    )
+    whole = long or any(e.t_end - e.t_start >= UNIT_FLOOR_US for e in closed)
+    intentions = tuple(snapshot.intentions.all("open"))
+    return Screening(window.known, window.offset_s, window.recording, window, previous, closed, unit, intentions, whole)
+
+
+def _exists(snapshot: Snapshot, service_id: int) -> bool:
+    try:
+        snapshot.services.get(service_id)
+    except NotFound:
+        return False
+    return True
+
+
+def _before(snapshot: Snapshot, window: Window) -> Window | None:
+    found = snapshot.trace.before(window.recording, window.id - 1, 1)
+    return found[-1] if found else None
+
+
+def _closed_since(snapshot: Snapshot, window: Window) -> list[Episode]:
+    """Episodes of the window's recording that became known after the window before it, up to this one, in order."""
+    previous = _before(snapshot, window)
+    since = previous.known if previous is not None else window.t_start - 1
+    start = previous.t_start - 1 if previous is not None else window.t_start - 1
+    found = [
+        e
+        for e in snapshot.episodes.between(start, window.t_end + 1)
+        if e.recording == window.recording and since < e.known <= window.known
+    ]
+    return sorted(found, key=lambda e: (e.known, e.id))
+
+
+def _screened_before(unit: Screening, snapshot: Snapshot) -> bool:
+    """Whether an idle closing has been screened already: its services say so."""
+    if unit.window is not None:
+        return False
+    refs = {f"e{e.id}" for e in unit.closed}
+    start = min((e.t_start for e in unit.closed), default=unit.known)
+    return any(s.known == unit.known and refs & set(s.evidence) for s in snapshot.services.between(start))
+
+
+def _citing(service: Service, closed: Iterable[Episode]) -> Service:
+    refs = tuple(f"e{e.id}" for e in closed)
+    return replace(service, evidence=tuple(dict.fromkeys((*service.evidence, *refs))))
+
+
+def _unchanged(service: Service, over: bool, at: At, alerts: Alerts, state: State) -> bool:
+    """Whether a deferred service goes on waiting, so that there is nothing to write."""
+    return not over and decide(service, at, alerts, state)[0].decision == "defer"
