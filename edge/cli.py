@@ -11,10 +11,9 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-import click
 import typer
 
-from edge.commands import ask, memory, replaying
+from edge.commands import ask, memory, replaying, running
 from edge.errors import GroveError, code_of, sentence_of
 
 if TYPE_CHECKING:
@@ -28,6 +27,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("run")(running.run)
+app.command("stop")(running.stop)
+app.command("pause")(running.pause)
+app.command("resume")(running.resume)
 app.command("replay")(replaying.replay)
 app.command("ask")(ask.ask)
 app.command("timeline")(memory.timeline)
@@ -49,20 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     try:
-        app(list(arguments) if arguments is not None else None, standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.Abort:
-        return _fail("aborted", "Stopped.", 1)
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        hint = f" Try: {context.command_path} --help" if context is not None else ""
-        return _fail("usage", error.format_message() + hint, 2)
+        app(list(arguments) if arguments is not None else None)
+    except SystemExit as stop:  # the library has said what was wrong with the command line (2), or all went well (0)
+        return stop.code if isinstance(stop.code, int) else 0
     except KeyboardInterrupt:
         return _fail("aborted", "Stopped.", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         code = code_of(error)
         if code is None:

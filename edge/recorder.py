@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edge.clock import US, local, parse_time
+from edge.config import ProfileName
 from edge.errors import InputError, MissingFile, OrderError, TraceError
 from storage.records import Caption, Device, Entity, Event, Gap, Keyframe, SeenText, Utterance, Window
 
+LONGEST_WINDOW_S = 120  # as long as an episode of a clip may be
 MAX_LINE = 8_000_000  # characters; one window with a megabyte of captions still fits
 
 
@@ -88,6 +91,7 @@ class _Line(_Strict):
     gaps: list[_Gap] = []
     device: _Device | None = None
     frames: int | None = None
+    profile: Literal["wear", "clip"] = "wear"
 
 
 def read_trace(path: Path, frame_interval_s: float) -> Iterator[Window]:
@@ -109,17 +113,29 @@ def read_trace(path: Path, frame_interval_s: float) -> Iterator[Window]:
         raise TraceError(f"{path.name} holds no window: a trace has one JSON object a line.")
 
 
-def check_trace(path: Path, frame_interval_s: float, longest_s: float) -> int:
-    """Read a whole trace without keeping it; returns its number of windows, raises what read_trace raises."""
-    count = 0
-    for window in read_trace(path, frame_interval_s):
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a look through a whole trace found."""
+
+    windows: int
+    profile: ProfileName
+
+
+def check_trace(path: Path) -> Checked:
+    """Read a whole trace without keeping it; raises what read_trace raises."""
+    count, profile = 0, "wear"
+    for window in read_trace(path, 1.0):
+        if not count:
+            profile = window.profile
+        elif window.profile != profile:
+            raise TraceError(f"{path.name} line {count + 1}: the profile changes within the trace; split it there.")
         count += 1
-        if window.t_end - window.t_start > longest_s * US:
+        if window.t_end - window.t_start > LONGEST_WINDOW_S * US:
+            length = (window.t_end - window.t_start) / US
             raise TraceError(
-                f"{path.name} line {count}: a window of {(window.t_end - window.t_start) / US:.0f} s is longer than an "
-                f"episode may be ({longest_s:.0f} s): split it, 30 s is usual."
+                f"{path.name} line {count}: a window of {length:.0f} s is too long ({LONGEST_WINDOW_S} s at most): split it."
             )
-    return count
+    return Checked(count, "clip" if profile == "clip" else "wear")
 
 
 def to_line(window: Window, frame_interval_s: float) -> dict[str, Any]:
@@ -159,6 +175,8 @@ def to_line(window: Window, frame_interval_s: float) -> dict[str, Any]:
         line["device"] = {"battery": d.battery, "charging": d.charging, "worn": d.worn, "mode": d.mode}
     if window.frames != default_frames(window.t_start, window.t_end, frame_interval_s):
         line["frames"] = window.frames
+    if window.profile != "wear":
+        line["profile"] = window.profile
     return line
 
 
@@ -275,6 +293,7 @@ def _window(line: _Line, frame_interval_s: float) -> Window:
         speech=tuple(sorted((Utterance(t(s.t), s.speaker, s.text) for s in line.speech), key=lambda x: x.t)),
         scene=line.scene,
         made_by=line.made_by,  # type: ignore[arg-type]
+        profile=line.profile,
         frames=line.frames if line.frames else default_frames(start, end, frame_interval_s),
         keyframes=tuple(Keyframe(t(k.t), k.file, k.sha256, k.width, k.height, k.size) for k in line.keyframes),
         gaps=tuple(Gap(line.recording, t(g.t_start), t(g.t_end), g.reason) for g in line.gaps),

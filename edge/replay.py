@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,47 +10,21 @@ from pathlib import Path
 from edge.clock import US, ReplayClock, SystemClock
 from edge.config import Config
 from edge.memory.patterns import Embed
-from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
-from edge.pipeline import Pipeline
-from edge.recorder import Recorder, check_trace, default_frames, read_trace
+from edge.messages import Message
+from edge.pipeline import Pipeline, Totals
+from edge.recorder import Checked, Recorder, check_trace, default_frames, read_trace
 from storage import Store
 from storage.records import Window
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay did.  `seconds` is how long it took, `recorded_s` how much worn time it covered."""
+    """What a replay did: windows passed over, seconds it took, and what it added."""
 
     recording: str = ""
-    windows: int = 0
     skipped: int = 0
-    episodes: int = 0
-    moments: int = 0
-    patterns: int = 0
-    services: int = 0
-    delivered: int = 0
     seconds: float = 0.0
-    recorded_s: float = 0.0
-    services_by_type: dict[str, int] = field(default_factory=dict)
-
-    def count(self, messages: list[Message]) -> None:
-        """Add what one step did."""
-        types = Counter(self.services_by_type)
-        for message in messages:
-            if isinstance(message, WindowCommitted):
-                self.windows += 1
-                self.recorded_s += (message.window.t_end - message.window.t_start) / US
-            elif isinstance(message, EpisodeClosed):
-                self.episodes += 1
-                self.moments += message.moments
-            elif isinstance(message, PatternChanged):
-                self.patterns += message.new
-            elif isinstance(message, ServiceAsked):
-                self.services += 1
-                types[message.service.type] += 1
-            elif isinstance(message, ServiceDecided):
-                self.delivered += message.decision.decision == "deliver"
-        self.services_by_type = dict(sorted(types.items()))
+    totals: Totals = field(default_factory=Totals)
 
 
 def replay(
@@ -60,6 +33,7 @@ def replay(
     embed: Embed,
     config: Config,
     *,
+    checked: Checked | None = None,
     until: int | None = None,
     realtime: bool = False,
     record: Path | None = None,
@@ -68,18 +42,19 @@ def replay(
 ) -> ReplayReport:
     """Feed a trace into a memory; windows that the memory holds already are passed over, so a killed replay goes on.
 
-    The whole file is checked first: nothing is stored of a trace that breaks the format.  `until` (microseconds) ends
-    the recording there: of the window in progress only the dated items so far count, for nothing else was known yet.
+    The whole file is checked first (unless `checked`, what check_trace returned, is given): nothing is stored of a trace
+    that breaks the format.  `until` (microseconds) ends the recording there: of the window in progress only the dated
+    items so far count, for nothing else was known yet.
     Raises InputError and StorageError subclasses.
     """
     constants = config.memory.growth(config.memory.profile)
-    total = check_trace(trace, constants.frame_interval_s, constants.cap_s)
+    total = (checked or check_trace(trace)).windows
     system, clock = SystemClock(), ReplayClock()
     began = system.mono()
     pipeline = Pipeline(store, embed, config, clock)
     recorder = Recorder(record, constants.frame_interval_s) if record is not None else None
     report = ReplayReport()
-    report.count(pipeline.catch_up())
+    report.totals.count(pipeline.catch_up())
     last_end: int | None = None
     with store.snapshot() as snapshot:
         stored = {name: w.t_end for name in snapshot.trace.recordings() if (w := snapshot.trace.last(name))}
@@ -97,7 +72,7 @@ def replay(
                 _pace(system, (window.t_end - last_end) / US)
             messages = pipeline.step(window)
             last_end = window.t_end
-            report.count(messages)
+            report.totals.count(messages)
             if recorder is not None:
                 recorder.write(window)
             if heard is not None:
@@ -105,14 +80,13 @@ def replay(
             if progress is not None:
                 progress(number, total)
         messages = pipeline.end()
-        report.count(messages)
+        report.totals.count(messages)
         if heard is not None:
             heard(messages)
     finally:
         if recorder is not None:
             recorder.close()
     report.seconds = round((system.mono() - began) / US, 3)
-    report.recorded_s = round(report.recorded_s, 3)
     return report
 
 

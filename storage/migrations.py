@@ -96,7 +96,7 @@ def _fts(db: Connection, fts: str, table: str, columns: tuple[str, ...]) -> None
 
 _M001 = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE recording(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE recording(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, profile TEXT NOT NULL);
 CREATE TABLE window(
     id INTEGER PRIMARY KEY, recording_id INTEGER NOT NULL REFERENCES recording(id),
     t_start INTEGER NOT NULL, t_end INTEGER NOT NULL CHECK (t_end > t_start), offset_s INTEGER NOT NULL,

@@ -107,7 +107,7 @@ class Device:
 class Window:
     """Stratum R: everything perceived in one window (GROVE, dual perception: captions and registry).
 
-    `frames` is how many sampled frames stand behind it; `vector` is filled by the writer's caller.
+    `frames` is how many sampled frames stand behind it; `profile` is the one its recording was captured with.
     """
 
     recording: str
@@ -123,6 +123,7 @@ class Window:
     scene: str = ""
     made_by: MadeBy = "given"
     frames: int = 1
+    profile: str = "wear"
     keyframes: tuple[Keyframe, ...] = ()
     gaps: tuple[Gap, ...] = ()
     device: Device | None = None

@@ -27,7 +27,7 @@ from storage.records import (
 from storage.vectors import Vector
 
 _WINDOW = (
-    "SELECT w.id, r.name, w.t_start, w.t_end, w.offset_s, w.description, w.scene, w.made_by, w.frames, w.device "
+    "SELECT w.id, r.name, w.t_start, w.t_end, w.offset_s, w.description, w.scene, w.made_by, w.frames, w.device, r.profile "
     "FROM window w JOIN recording r ON r.id = w.recording_id "
 )
 _ITEM = (
@@ -84,6 +84,11 @@ class TraceReader:
     def newest_stored(self) -> Window | None:
         """The known window that was stored last, whatever its time and recording, if any."""
         found = self._windows("WHERE w.t_end <= ? ORDER BY w.id DESC LIMIT 1", (self._until,))
+        return found[0] if found else None
+
+    def first(self, recording: str) -> Window | None:
+        """The first window of a recording, if any."""
+        found = self._windows("WHERE r.name = ? AND w.t_end <= ? ORDER BY w.id LIMIT 1", (recording, self._until))
         return found[0] if found else None
 
     def last(self, recording: str | None = None) -> Window | None:
@@ -280,7 +285,7 @@ class TraceWriter:
         for thing in dated:
             if not window.t_start <= thing.t <= window.t_end:
                 raise BadRecord("An item of the window lies outside its time: nothing was stored.")
-        recording_id = self.recording(window.recording)
+        recording_id = self.recording(window.recording, window.profile)
         device = None if window.device is None else json.dumps(asdict(window.device), sort_keys=True)
         row = self._db.execute(
             "INSERT INTO window(recording_id, t_start, t_end, offset_s, description, scene, made_by, frames, device) "
@@ -320,11 +325,13 @@ class TraceWriter:
         vectors.put(self._db, "window_vec", window_id, vector, self._dim)
         return window_id
 
-    def recording(self, name: str) -> int:
-        """The id of a recording, made on first use."""
+    def recording(self, name: str, profile: str) -> int:
+        """The id of a recording, made on first use with the profile it is captured with."""
         row = self._db.execute("SELECT id FROM recording WHERE name = ?", (name,)).fetchone()
         if row is None:
-            return int(self._db.execute("INSERT INTO recording(name) VALUES (?)", (name,)).lastrowid)
+            return int(
+                self._db.execute("INSERT INTO recording(name, profile) VALUES (?, ?)", (name, profile)).lastrowid
+            )
         return int(row[0])
 
 
@@ -359,6 +366,7 @@ def _window(
         scene=str(row[6]),
         made_by=row[7],  # type: ignore[arg-type]
         frames=int(str(row[8])),
+        profile=str(row[10]),
         keyframes=tuple(frames),
         gaps=tuple(gaps),
         device=device,

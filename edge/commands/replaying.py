@@ -24,7 +24,8 @@ def replay(
         typer.Option("--until", help="End the recording at this time (ISO 8601 with a zone).", show_default=False),
     ] = None,
     profile: Annotated[
-        ProfileName | None, typer.Option("--profile", help="wear or clip; without it the setting.")
+        ProfileName | None,
+        typer.Option("--profile", help="wear or clip; without it what the trace says, else the setting."),
     ] = None,
     record: Annotated[
         Path | None, typer.Option("--record", help="Write what was replayed as a trace again.", show_default=False)
@@ -35,12 +36,14 @@ def replay(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from edge.recorder import check_trace
     from edge.replay import replay as run
 
     config = settings.load()
-    if profile is not None:
-        config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": profile})})
     until_us = moment(until)
+    checked = check_trace(trace)  # before a database is made
+    chosen = profile or (checked.profile if checked.profile != "wear" else config.memory.profile)
+    config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": chosen})})
     console = Console(stderr=True)
     with (
         open_for_growth(db_path(db), config) as (store, embed),
@@ -53,16 +56,17 @@ def replay(
             disable=as_json or not console.is_terminal,
         ) as bar,
     ):
-        task = bar.add_task("windows", total=None)
+        task = bar.add_task("windows", total=checked.windows)
         report = run(
             trace,
             store,
             embed,
             config,
+            checked=checked,
             until=until_us,
             realtime=speed == "realtime",
             record=record,
-            progress=lambda n, total: bar.update(task, completed=n, total=total),
+            progress=lambda n, _: bar.update(task, completed=n),
         )
         with store.snapshot() as snapshot:
             totals = {
@@ -72,12 +76,18 @@ def replay(
                 "patterns": snapshot.patterns.count(),
                 "services": len(snapshot.services.between()),
             }
-    value = {**asdict(report), "total": totals, "db": str(db_path(db))}
-    faster = f"{report.recorded_s / report.seconds:,.0f} times real time" if report.seconds else "at once"
-    grown = (
-        f"{report.windows} windows, {report.episodes} episodes, {report.moments} moments, {report.patterns} patterns"
-    )
-    alerts = f"{report.services} services ({report.delivered} said)"
+    new = report.totals
+    value = {
+        "recording": report.recording,
+        **asdict(new),
+        "skipped": report.skipped,
+        "seconds": report.seconds,
+        "total": totals,
+        "db": str(db_path(db)),
+    }
+    faster = f"{new.recorded_s / report.seconds:,.0f} times real time" if report.seconds else "at once"
+    grown = f"{new.windows} windows, {new.episodes} episodes, {new.moments} moments, {new.patterns} patterns"
+    alerts = f"{new.services} services ({new.delivered} said)"
     lines = [f"{report.recording}: {grown}, {alerts} in {report.seconds:.1f} s, {faster}."]
     if report.skipped:
         lines.append(f"{report.skipped} windows were in the memory already.")

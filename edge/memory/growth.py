@@ -44,7 +44,7 @@ class Growth:
 
         Returns what changed, in order.  Raises StorageError when it could not be stored; then nothing was.
         """
-        vector = self._vectors([_text_of(window)])[0]
+        vector = self._embed([_text_of(window)])[0]
         anchors = anchors_of(window, vector)
         messages: list[Message] = []
         unit = list(self._unit)
@@ -171,7 +171,7 @@ class Growth:
         empty = episodes.is_empty(windows)
         found = [] if empty else moments.extract(windows, texts.place, known, self._memory.moment_ceiling)
         own = "" if empty else patterns.text_of(episode)
-        vectors = self._vectors([own, *(m.text for m in found)])
+        vectors = self._embed([own, *(m.text for m in found)])
         episode = replace(episode, id=tx.episodes.add(episode, vectors[0]))
         _store_moments(tx, episode, found, vectors[1:])
         messages: list[Message] = [EpisodeClosed(episode, len(found), window_id)]
@@ -180,11 +180,8 @@ class Growth:
             messages.append(PatternChanged(pattern, new))
         return messages
 
-    def _vectors(self, texts: list[str]) -> Sequence[Vector]:
-        return self._embed(texts)
 
-
-def _store_moments(tx: Transaction, episode: Episode, found: list[Moment], vectors: Sequence[Vector]) -> None:
+def _store_moments(tx: Transaction, episode: Episode, found: list[Moment], vectors: Vector) -> None:
     for moment, vector in zip(found, vectors, strict=True):
         tx.moments.add(replace(moment, episode_id=episode.id), vector)
 

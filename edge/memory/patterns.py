@@ -22,7 +22,7 @@ from storage import Snapshot, Transaction
 from storage.records import Edge, Episode, Hit, Pattern, PatternKind
 from storage.vectors import Vector
 
-Embed: TypeAlias = Callable[[list[str]], Sequence[Vector]]
+Embed: TypeAlias = Callable[[list[str]], Vector]  # n texts -> (n, dim)
 
 MATCH = 0.35  # likeness from which an episode belongs to a pattern
 BATCHES = 3  # how many batches of candidates are judged at most: cost is bounded however many patterns exist

@@ -1,0 +1,93 @@
+"""From what the user named to an open capture: file, folder, camera or URL, with its sound and its profile."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from edge.bus import Bus, Subscription
+from edge.capture.audio import FileSound
+from edge.capture.base import RecordedSource, Speed
+from edge.capture.camera import Start, file_sound, open_recorded, profile_for
+from edge.capture.recorded import RecordedCapture
+from edge.capture.windows import WindowMaker
+from edge.clock import US, Clock, iso
+from edge.config import Config, ProfileName
+from edge.errors import InputError
+from storage.records import Window
+
+
+@dataclass(slots=True)
+class OpenedRecording:
+    """A file or folder that could be opened, before anything is read from it."""
+
+    source: RecordedSource
+    sound: FileSound | None
+    mic: str
+    config: Config
+    profile: ProfileName
+    clock: Clock
+    asked: Start | None
+    live: bool = False
+
+    @property
+    def recording(self) -> str:
+        """The recording's id, from its content."""
+        return self.source.recording
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether there is anything to hear."""
+        return self.sound is not None
+
+    def capture(
+        self,
+        bus: Bus,
+        raw: Subscription,
+        *,
+        speed: Speed,
+        first: Window | None,
+        last: Window | None,
+        duration_s: float | None,
+    ) -> RecordedCapture:
+        """The capture of it, going on after `last` where an earlier run had begun with `first`.
+
+        Raises InputError when it was stored with another start than the one asked for.
+        """
+        source = self.source
+        if first is not None:
+            if self.asked is not None and self.asked[0] != first.t_start:
+                told = iso(first.t_start, first.offset_s)
+                raise InputError(
+                    f"This recording is in the memory already, begun at {told}: leave out --start, or use another --db."
+                )
+            source.rebase(first.t_start, first.offset_s)
+            if self.sound is not None:  # its times count from the source's start
+                self.sound.close()
+                self.sound = file_sound(self.mic, source)
+        begin = source.t_start if last is None else last.t_end
+        maker = WindowMaker(
+            source.recording, self.config.memory.growth(self.profile), start=begin, offset_s=source.offset_s
+        )
+        until = None if duration_s is None else begin + round(duration_s * US)
+        return RecordedCapture(source, self.sound, maker, bus, self.clock, speed=speed, raw_windows=raw, until_t=until)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.source.close()
+        if self.sound is not None:
+            self.sound.close()
+
+
+def open_capture(
+    config: Config, spec: str, mic: str, *, profile: ProfileName | None, start: Start | None, clock: Clock
+) -> OpenedRecording:
+    """Open what was named.  Raises MissingFile, MediaError, CameraError or AudioError."""
+    source = open_recorded(spec, config, start=start)
+    source.open(threading.Event())
+    try:
+        sound = file_sound(mic, source)
+    except BaseException:
+        source.close()
+        raise
+    return OpenedRecording(source, sound, mic, config, profile_for(source, profile, config), clock, start)

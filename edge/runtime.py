@@ -1,0 +1,213 @@
+"""One running session: what is open, how the stages hand on, how it fares.
+
+The stages meet on the bus: capture -> raw windows -> perception -> observations -> memory -> alerts -> voice.
+Each loop here is thin: it takes a message, calls a pure step, publishes what came out.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from edge.bus import Bus, Subscription
+from edge.capture.base import Speed
+from edge.capture.sink import CaptureHealth
+from edge.clock import US, Clock, SystemClock
+from edge.config import Config
+from edge.engines import Engines
+from edge.errors import sentence_of
+from edge.logs import Log
+from edge.messages import Health, Message, Observation, RawWindow, WindowCommitted
+from edge.perception.light import LightPerception
+from edge.pipeline import Pipeline, Totals
+from edge.recorder import Recorder
+from edge.voice.service import VoiceService
+from storage import Store
+from storage.health import HealthEvent
+
+_log = Log("runtime")
+_WAIT_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run was asked for."""
+
+    db: Path
+    source: str = "camera"
+    mic: str = "default"
+    speaker: str = "default"
+    speed: Speed = "max"
+    start: tuple[int, int] | None = None
+    duration_s: float | None = None
+    record: Path | None = None
+
+
+class Capture(Protocol):
+    """The capture of a recording or of a live source."""
+
+    def run(self, stop: threading.Event) -> None:
+        """Fill the bus until the end or until `stop`."""
+
+    def health(self) -> CaptureHealth:
+        """How it fares."""
+
+    def close(self) -> None:
+        """Let go of the source."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    """Everything one session has open; made by edge.app.build, closed by `close`."""
+
+    config: Config
+    options: Options
+    clock: Clock
+    bus: Bus
+    store: Store
+    engines: Engines
+    capture: Capture
+    live: bool
+    light: LightPerception
+    pipeline: Pipeline
+    voice: VoiceService
+    raw: Subscription
+    recording: str
+    recorder: Recorder | None = None
+    wall: SystemClock = field(default_factory=SystemClock)
+    stopping: threading.Event = field(default_factory=threading.Event)
+    paused: threading.Event = field(default_factory=threading.Event)
+    captured: threading.Event = field(default_factory=threading.Event)
+    perceived: threading.Event = field(default_factory=threading.Event)
+    grown: threading.Event = field(default_factory=threading.Event)
+    totals: Totals = field(default_factory=Totals)
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    began: int = 0
+    _observations: Subscription | None = None
+    _in_hand: RawWindow | None = None
+    _last_commit: int | None = None
+
+    def __post_init__(self) -> None:
+        self.began = self.wall.mono()
+        self._observations = self.bus.subscribe("observations")
+
+    def run_capture(self, stop: threading.Event) -> None:
+        """The capture until it ends, is stopped or is paused."""
+        self.capture.run(stop)
+        if not self.paused.is_set():
+            self.captured.set()
+
+    def run_perception(self, stop: threading.Event) -> None:
+        """Raw windows into observations, one at a time; a window whose perception died is tried once more."""
+        again = self._in_hand
+        self._in_hand = None
+        while not stop.is_set():
+            raw = again or self.raw.get(_WAIT_S)
+            if isinstance(raw, RawWindow):
+                self._in_hand = None if again is not None else raw
+                again = None
+                self.bus.publish(self.light.step(raw))
+                self._in_hand = None
+            elif self.captured.is_set() and not self.raw.backlog():
+                self.perceived.set()
+                return
+
+    def run_memory(self, stop: threading.Event) -> None:
+        """Observations into the memory, then the experts and the arbiter; the recording's end closes what is open."""
+        assert self._observations is not None
+        self._happened(self.pipeline.catch_up())
+        while not stop.is_set():
+            message = self._observations.get(_WAIT_S)
+            if isinstance(message, Observation):
+                self._happened(self.pipeline.step(message.window))
+            elif self.perceived.is_set() and not self._observations.backlog():
+                self._happened(self.pipeline.end())
+                self.grown.set()
+                return
+            elif self.live:
+                self._happened(self.pipeline.tick(self.clock.now()))
+
+    def run_health(self, stop: threading.Event) -> None:
+        """Changes of state into the store and the log."""
+        changes = self.bus.subscribe("health")
+        while not stop.is_set():
+            message = changes.get(_WAIT_S)
+            if isinstance(message, Health):
+                _log.warning("health", part=message.part, state=message.state, detail=message.detail)
+                with self.store.transaction() as tx:
+                    tx.health.add(HealthEvent(message.t, message.part, message.state, message.detail))
+
+    def health(self) -> dict[str, Any]:
+        """The whole truth for /health: ages of the last frame, sound and commit, backlog, what fell back."""
+        now = self.wall.now()
+        seen = self.capture.health()
+        fell_back = [f"{role.role}: {p}" for role in self.engines.status() for p in role.problems]
+        fell_back += [f"{name}: {text}" for name, text in self.light.health.fell_back.items()]
+        voice = self.voice.health()
+        if voice["detail"]:
+            fell_back.append(f"voice: {voice['detail']}")
+        down = [name for name, s in self.states.items() if s["state"] == "down"]
+        frame_age = self._age(now, seen.last_frame_t)
+        stale = (
+            self.live and not self.paused.is_set() and (frame_age is None or frame_age > self.config.capture.stale_s)
+        )
+        return {
+            "status": "down" if down else "degraded" if fell_back or stale else "ok",
+            "paused": self.paused.is_set(),
+            "recording": self.recording,
+            "db": str(self.options.db),
+            "uptime_s": round((self.wall.mono() - self.began) / US, 1),
+            "last_frame_age_s": frame_age,
+            "last_sound_age_s": self._age(now, seen.last_sound_t),
+            "last_commit_age_s": self._age(now, self._last_commit, wall=True),
+            "capture": {
+                "state": seen.state,
+                "source": seen.source,
+                "sound": seen.sound,
+                "frames": seen.frames,
+                "windows": seen.windows,
+                "gaps": len(seen.gaps),
+            },
+            "perception": {
+                "share_perceived": round(self.light.health.share_perceived, 3),
+                "share_kept": round(self.light.health.share_kept, 3),
+                "ms": dict(self.light.health.ms),
+            },
+            "backlog": self.bus.backlog(),
+            "dropped": self.bus.dropped(),
+            "voice": voice,
+            "fell_back": fell_back,
+            "services": self.states,
+            "totals": asdict(self.totals),
+        }
+
+    def close(self) -> None:
+        """Let go of everything; what is committed is safe at any moment before."""
+        self.bus.close()
+        self.capture.close()
+        if self.recorder is not None:
+            self.recorder.close()
+        self.store.close()
+        self.engines.close()
+
+    def _happened(self, messages: list[Message]) -> None:
+        for message in messages:
+            if isinstance(message, WindowCommitted):
+                self._last_commit = self.wall.now()
+                if self.recorder is not None:
+                    self.recorder.write(message.window)
+        self.totals.count(messages)
+        self.bus.publish(messages)
+
+    def _age(self, now: int, then: int | None, *, wall: bool = False) -> float | None:
+        """Seconds since then; a recording's frames are as old as its own clock says they are not, so they have none."""
+        if then is None or not (self.live or wall):
+            return None
+        return round((now - then) / US, 1)
+
+
+def told(error: BaseException) -> str:
+    """An error in a line."""
+    return f"{type(error).__name__}: {sentence_of(error)}"
