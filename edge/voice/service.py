@@ -145,6 +145,8 @@ class VoiceService:
     def _read(self, stop: threading.Event) -> None:
         while not stop.is_set():
             message = self._inbox.get(_TICK_S)
+            if message is None:
+                stop.wait(_TICK_S / 5)  # a closed bus answers at once: do not spin
             with self._changed:
                 self._rounds += 1
                 if isinstance(message, Say) and not self._queue.push(message, self._clock.mono()):
