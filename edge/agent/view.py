@@ -143,8 +143,16 @@ class View:
                     if grade:
                         graded.append((grade, (action, thing)))
             if graded:
-                return _best_named(graded, literal)
+                return _best_named(graded, literal, bare_counts=self._only_kind(asked, graded))
         return []
+
+    def _only_kind(self, asked: tuple[str, ...], graded: list[tuple[int, tuple[str, str]]]) -> bool:
+        """Does a bare word ("board") mean the thing asked for ("chopping board")?  When there is no other kind of it."""
+        if len(asked) < 2 or not any(grade == 1 for grade, _ in graded):
+            return False
+        every = {words.thing(o) for action in self.actions() for o in self.objects(action)}
+        kinds = [t for t in every if len(t) > 1 and t[-1] == asked[-1]]
+        return all(words.thing_grade(asked, kind) >= 3 for kind in kinds)
 
     def named(
         self,
@@ -220,14 +228,14 @@ def _literal(thing: str) -> str:
     return re.sub(r"^(?:the|a|an|my|our) ", "", words.plain(thing))
 
 
-def _best_named(graded: list[tuple[int, tuple[str, str]]], literal: str) -> list[tuple[str, str]]:
+def _best_named(graded: list[tuple[int, tuple[str, str]]], literal: str, *, bare_counts: bool) -> list[tuple[str, str]]:
     """Of the pairs that fit: the same thing (spelled just so, if it ever was), its kinds and parts; else wider words."""
     same = [pair for grade, pair in graded if grade == 4]
     if any(words.plain(thing) == literal for _, thing in same):
         # "another plate" is not "plate" where both were named; but "refrigerator" stays the fridge.
         bare = words.bare(literal)
         same = [pair for pair in same if words.plain(pair[1]) == literal or words.bare(pair[1]) != bare]
-    narrower = [pair for grade, pair in graded if grade in (2, 3)]
+    narrower = [pair for grade, pair in graded if grade in (2, 3) or (grade == 1 and bare_counts)]
     return same + narrower or [pair for _, pair in graded]
 
 
