@@ -224,6 +224,9 @@ class Simulator:
         self._take(self.engine.boot(self._rng.randint(1, 2**32 - 1), power.reason))
         if self._line_open:
             self._take(self.engine.opened(0))
+        if self._bad_image and power.reason == p.Reason.UPDATE:
+            self._bad_image = False
+            self._off(self._now() + BOOT_US, p.Reason.WATCHDOG)
 
     def _report(self, messages: list[p.Message]) -> None:
         for message in messages:

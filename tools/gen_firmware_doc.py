@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from firmware_bridge import fields, frames, protocol, update  # noqa: E402
+from firmware_bridge import fields, frames, protocol, scenario, update  # noqa: E402
 
 C_KINDS = {
     "u8": "K_U8", "u16": "K_U16", "u32": "K_U32", "u64": "K_U64", "i16": "K_I16", "i64": "K_I64", "bool": "K_BOOL",
@@ -153,12 +153,58 @@ def doc_limits() -> str:
     )
 
 
+def doc_actions() -> str:
+    """What a scenario's events can do."""
+    rows = [f"| `{name}` | {what} |" for name, what in scenario.ACTIONS.items()]
+    return "\n".join(["| do | what happens |", "|---|---|", *rows])
+
+
 EXAMPLES = (
     (protocol.Ack(7, 0), 0, 0),
     (protocol.KeepAlive(1_000), 0, 0),
     (protocol.Worn(1_500_000, worn=True), 1, 3),
     (protocol.SetLed(protocol.Led.RECORDING, protocol.LedMode.ON, 0), 1, 1),
 )
+
+GOLDEN = "tests/golden/firmware_frames.txt"
+
+
+def sample(row: protocol.Row) -> object:
+    """A message with telling values in all its fields: none is zero, numbers use all their bytes."""
+    values = []
+    layout = protocol.LAYOUTS[row.message]
+    for index, (kind, choices) in enumerate(zip(layout.kinds, layout.enums, strict=True)):
+        size = fields.KINDS[kind].size
+        number = int.from_bytes(bytes(0x11 * (index % 6 + 1) + i for i in range(size)), "little")
+        made = {
+            "bool": True,
+            "percent": 42,
+            "i16": -1_234 - index,
+            "i16?": None if index % 2 else -300,
+            "u16?": None if index % 2 else 3_912,
+            "i64": -number,
+            "bytes32": bytes(range(32)),
+            "text": "grün ✓",
+            "blob": bytes(range(20)),
+            "samples": ((1, -2, 1_000, 4, -5, 32_767), (-32_768, 0, 0, 0, 0, 0)),
+        }
+        values.append(choices(len(choices) - 1) if choices is not None else made.get(kind, number))
+    return row.message(*values)
+
+
+def golden(text: str) -> str:
+    """The golden file with lines for messages that it lacks; a line once written is never changed by this tool."""
+    known = {line.split()[0] for line in text.splitlines() if line and not line.startswith("#")}
+    if not text:
+        text = "# message, sequence number, bytes on the wire (session 0xBEEF); both codecs are held to these\n"
+    for row in protocol.TABLE:
+        if row.message.__name__ not in known:
+            number, payload = protocol.pack(sample(row))
+            flags = frames.ASSURED if row.delivery == protocol.Delivery.ASSURED else 0
+            wire = frames.encode_frame(frames.Frame(number, flags, 0xBEEF, 0x01020300 + number, payload))
+            text += f"{row.message.__name__} {0x01020300 + number} {wire.hex()}\n"
+    return text
+
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "firmware_bridge/reference/grove_bridge.h": {"": c_header},
@@ -170,6 +216,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         " capabilities": doc_capabilities,
         " golden": doc_golden,
         " update": doc_limits,
+        " actions": doc_actions,
     },
 }
 
@@ -194,13 +241,14 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, exit 1 when a file is out of date")
     check = parser.parse_args().check
     stale = []
-    for path in PARTS:
+    for path in (*PARTS, GOLDEN):
         file = ROOT / path
-        text = file.read_text(encoding="utf-8")
-        new = filled(path, text)
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        new = golden(text) if path == GOLDEN else filled(path, text)
         if new != text:
             stale.append(path)
             if not check:
+                file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(new, encoding="utf-8")
     for path in stale:
         print(f"{path}: {'out of date, run tools/gen_firmware_doc.py' if check else 'written'}")

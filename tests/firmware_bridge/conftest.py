@@ -5,12 +5,15 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
 from firmware_bridge.events import Deliver, Down, Output, Queued, Released, Restored, Settings, Transmit, Up
 from firmware_bridge.faults import CLEAN, BadLine, LineRates
+from firmware_bridge.reference_device import build
 from firmware_bridge.session import Session
 
 
@@ -127,3 +130,41 @@ class Pair:
 @pytest.fixture
 def pair() -> type[Pair]:
     return Pair
+
+
+def _field(kind: str, choices: type | None) -> st.SearchStrategy[object]:
+    unsigned = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
+    if kind in unsigned:
+        return st.integers(0, 2 ** unsigned[kind] - 1)
+    if choices is not None:
+        return st.sampled_from(list(choices))
+    return {
+        "i16": st.integers(-(2**15), 2**15 - 1),
+        "i64": st.integers(-(2**63), 2**63 - 1),
+        "bool": st.booleans(),
+        "percent": st.none() | st.integers(0, 100),
+        "u16?": st.none() | st.integers(0, 0xFFFE),
+        "i16?": st.none() | st.integers(-(2**15) + 1, 2**15 - 1),
+        "bytes32": st.binary(min_size=32, max_size=32),
+        "text": st.text(max_size=16),
+        "blob": st.binary(max_size=192),
+        "samples": st.lists(st.tuples(*[st.integers(-(2**15), 2**15 - 1)] * 6), max_size=18).map(tuple),
+    }[kind]
+
+
+def messages(row: p.Row) -> st.SearchStrategy[object]:
+    layout = p.LAYOUTS[row.message]
+    fields = zip(layout.names, layout.kinds, layout.enums, strict=True)
+    return st.builds(row.message, **{name: _field(kind, choices) for name, kind, choices in fields})
+
+
+@pytest.fixture(scope="session")
+def any_message() -> st.SearchStrategy[object]:
+    """Any message of the table with any values."""
+    return st.sampled_from(p.TABLE).flatmap(messages)
+
+
+@pytest.fixture(scope="session")
+def reference_binary(tmp_path_factory) -> Path:
+    """The C reference device, compiled once with warnings as errors and the sanitizers on."""
+    return build(tmp_path_factory.mktemp("reference") / "device", options=("-DGB_QUEUE=256",))

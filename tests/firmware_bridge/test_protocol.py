@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
@@ -14,38 +14,13 @@ from firmware_bridge.errors import MessageError
 from firmware_bridge.fields import MAX_PAYLOAD, VARIABLE, clip_text
 from firmware_bridge.frames import MAX_ENCODED, Frame, FrameDecoder, encode_frame
 
-
-def _field(kind: str, choices: type | None) -> st.SearchStrategy[object]:
-    unsigned = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
-    if kind in unsigned:
-        return st.integers(0, 2 ** unsigned[kind] - 1)
-    if choices is not None:
-        return st.sampled_from(list(choices))
-    return {
-        "i16": st.integers(-(2**15), 2**15 - 1),
-        "i64": st.integers(-(2**63), 2**63 - 1),
-        "bool": st.booleans(),
-        "percent": st.none() | st.integers(0, 100),
-        "u16?": st.none() | st.integers(0, 0xFFFE),
-        "i16?": st.none() | st.integers(-(2**15) + 1, 2**15 - 1),
-        "bytes32": st.binary(min_size=32, max_size=32),
-        "text": st.text(max_size=16),
-        "blob": st.binary(max_size=192),
-        "samples": st.lists(st.tuples(*[st.integers(-(2**15), 2**15 - 1)] * 6), max_size=18).map(tuple),
-    }[kind]
+shared = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def messages(row: p.Row) -> st.SearchStrategy[object]:
-    layout = p.LAYOUTS[row.message]
-    fields = zip(layout.names, layout.kinds, layout.enums, strict=True)
-    return st.builds(row.message, **{name: _field(kind, choices) for name, kind, choices in fields})
-
-
-any_message = st.sampled_from(p.TABLE).flatmap(messages)
-
-
-@given(any_message, st.integers(0, 255), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF))
-def test_every_message_survives_the_wire(message: object, flags: int, session: int, seq: int) -> None:
+@shared
+@given(st.data(), st.integers(0, 255), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF))
+def test_every_message_survives_the_wire(any_message, data, flags: int, session: int, seq: int) -> None:
+    message = data.draw(any_message)
     number, payload = p.pack(message)
     wire = encode_frame(Frame(number, flags, session, seq, payload))
     assert wire[0] == wire[-1] == 0 and 0 not in wire[1:-1] and len(wire) <= MAX_ENCODED + 2
@@ -54,14 +29,18 @@ def test_every_message_survives_the_wire(message: object, flags: int, session: i
     assert p.unpack(frame.number, frame.payload) == message
 
 
-@given(any_message, st.binary(min_size=1, max_size=8))
-def test_fields_that_a_newer_peer_appends_are_ignored(message: object, more: bytes) -> None:
+@shared
+@given(st.data(), st.binary(min_size=1, max_size=8))
+def test_fields_that_a_newer_peer_appends_are_ignored(any_message, data, more: bytes) -> None:
+    message = data.draw(any_message)
     number, payload = p.pack(message)
     assert p.unpack(number, payload + more) == message
 
 
-@given(any_message)
-def test_a_payload_cut_short_is_malformed_and_kept(message: object) -> None:
+@shared
+@given(st.data())
+def test_a_payload_cut_short_is_malformed_and_kept(any_message, data) -> None:
+    message = data.draw(any_message)
     number, payload = p.pack(message)
     assert p.unpack(number, payload[:-1]) == p.Unknown(number, payload[:-1], malformed=True)
 
