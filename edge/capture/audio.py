@@ -100,7 +100,8 @@ class FileSound:
 
     def _decode(self) -> Iterator[tuple[int | None, Pcm]]:
         """(sample it begins at, sound) piece by piece; the first of each stretch carries its place, others follow on."""
-        resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        # Channels are averaged here: the resampler's own mix to mono raises equal channels by 3 dB.
+        resampler = av.AudioResampler(format="fltp", rate=RATE)
         expected: int | None = None
         stream = self._container.streams.audio[0]
         for frame in _frames(self._container, stream):
@@ -112,10 +113,10 @@ class FileSound:
             length = frame.samples * RATE / frame.sample_rate
             expected = round((at if at is not None else expected or 0) + length)
             for out in resampler.resample(frame):
-                yield place, out.to_ndarray()[0].astype(np.float32, copy=False)
+                yield place, out.to_ndarray().mean(axis=0, dtype=np.float32)
                 place = None
         for out in resampler.resample(None):
-            yield None, out.to_ndarray()[0].astype(np.float32, copy=False)
+            yield None, out.to_ndarray().mean(axis=0, dtype=np.float32)
 
 
 def _frames(container: Any, stream: Any) -> Iterator[Any]:
