@@ -10,7 +10,7 @@ Two families:
 from __future__ import annotations
 
 import threading
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import cv2
 import numpy as np
@@ -71,6 +71,7 @@ class RecordedSource(Source[Frame], Protocol):
         """Use another start time, as of an earlier run of the same recording."""
 
 
+@runtime_checkable
 class RecordedSound(Protocol):
     """Sound from storage, taken by time."""
 
