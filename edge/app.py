@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from edge import config as settings
 from edge.bus import Bus
+from edge.capture.live import LiveCapture
 from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
 from edge.engines import Engines
@@ -28,6 +29,7 @@ from edge.pipeline import Pipeline
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
 from edge.server.control import ControlServer
+from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
 from edge.voice.player import open_player
 from edge.voice.service import VoiceService
@@ -47,13 +49,23 @@ def always(runtime: Runtime) -> bool:
 
 
 def not_paused(runtime: Runtime) -> bool:
-    """While the wearer has not paused it and the source has more."""
-    return not runtime.paused.is_set() and not runtime.captured.is_set()
+    """While the source has more; a camera pauses by itself, a file's reading is stopped and taken up again."""
+    return not runtime.captured.is_set() and (runtime.live or not runtime.paused.is_set())
 
 
 def perceiving(runtime: Runtime) -> bool:
     """While raw windows may come."""
     return not runtime.perceived.is_set()
+
+
+def serving(runtime: Runtime) -> bool:
+    """When the owner has set a port for /health."""
+    return runtime.config.device.health_port > 0 and not runtime.grown.is_set()
+
+
+def http(runtime: Runtime, stop: threading.Event) -> None:
+    """/health over HTTP, behind the token in the runtime folder."""
+    serve_health(runtime.config.device.health_port, runtime.health, token_in(settings.runtime_dir()), stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +85,7 @@ SERVICES: tuple[Service, ...] = (
     Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=True),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
     Service("control", lambda r, stop: control(r).run(stop), when=always, restarts=5),
+    Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
 )
 
@@ -271,10 +284,14 @@ def control(runtime: Runtime) -> ControlServer:
 
     def pause(_: dict[str, Any]) -> dict[str, Any]:
         runtime.paused.set()
+        if isinstance(runtime.capture, LiveCapture):
+            runtime.capture.pause()
         return {"paused": True}
 
     def resume(_: dict[str, Any]) -> dict[str, Any]:
         runtime.paused.clear()
+        if isinstance(runtime.capture, LiveCapture):
+            runtime.capture.resume()
         return {"paused": False}
 
     def stop(_: dict[str, Any]) -> dict[str, Any]:

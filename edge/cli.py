@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from edge.commands import ask, memory, replaying, running
+from edge.commands import ask, care, memory, replaying, running
 from edge.errors import GroveError, code_of, sentence_of
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ app.command("intentions")(memory.intentions)
 app.command("alerts")(memory.alerts)
 app.command("why")(memory.why)
 app.command("export")(memory.export)
+
+app.command("doctor")(care.doctor)
+app.command("setup")(care.setup)
+app.command("serve")(care.serve)
+app.add_typer(care.models, name="models", no_args_is_help=True)
 
 evaluate = typer.Typer(help="Score the memory on recorded questions.", no_args_is_help=True)
 evaluate.command("qa")(ask.evaluate)

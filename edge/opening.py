@@ -8,12 +8,23 @@ from dataclasses import dataclass
 from edge.bus import Bus, Subscription
 from edge.capture.audio import FileSound
 from edge.capture.base import RecordedSource, Speed
-from edge.capture.camera import Start, file_sound, open_recorded, profile_for
+from edge.capture.camera import (
+    Start,
+    file_sound,
+    is_live,
+    live_recording,
+    live_sound,
+    open_live,
+    open_recorded,
+    profile_for,
+)
+from edge.capture.live import GRACE_S, LiveCapture
 from edge.capture.recorded import RecordedCapture
+from edge.capture.steady import SteadyTime
 from edge.capture.windows import WindowMaker
 from edge.clock import US, Clock, iso
 from edge.config import Config, ProfileName
-from edge.errors import InputError
+from edge.errors import InputError, UsageError
 from storage.records import Window
 
 
@@ -79,10 +90,65 @@ class OpenedRecording:
             self.sound.close()
 
 
+@dataclass(slots=True)
+class OpenedLive:
+    """A camera or stream and a microphone: they open, and open again, by themselves once the capture runs."""
+
+    spec: str
+    mic: str
+    config: Config
+    profile: ProfileName
+    clock: Clock
+    time: SteadyTime
+    recording: str
+    live: bool = True
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether anything is to be heard; a microphone that is away may come."""
+        return self.mic != "none"
+
+    def capture(
+        self,
+        bus: Bus,
+        raw: Subscription,
+        *,
+        speed: Speed,
+        first: Window | None,
+        last: Window | None,
+        duration_s: float | None,
+    ) -> LiveCapture:
+        """The capture of it; a new recording, so there is nothing to go on with."""
+        del raw, speed, first, last
+        constants = self.config.memory.growth(self.profile)
+        maker = WindowMaker(
+            self.recording, constants, start=self.time.now(), offset_s=self.time.offset(), grace_s=GRACE_S
+        )
+        return LiveCapture(
+            open_live(self.spec, self.config, self.clock, self.time),
+            live_sound(self.mic, self.time),
+            maker,
+            bus,
+            self.clock,
+            self.config.capture,
+            time=self.time,
+            duration_s=duration_s,
+        )
+
+    def close(self) -> None:
+        """Nothing is open before the capture runs."""
+
+
 def open_capture(
     config: Config, spec: str, mic: str, *, profile: ProfileName | None, start: Start | None, clock: Clock
-) -> OpenedRecording:
-    """Open what was named.  Raises MissingFile, MediaError, CameraError or AudioError."""
+) -> OpenedRecording | OpenedLive:
+    """Open what was named.  Raises UsageError, MissingFile, MediaError, CameraError or AudioError."""
+    if is_live(spec):
+        if start is not None:
+            raise UsageError("--start is for files: a camera's time is now.")
+        time = SteadyTime(clock)
+        name = live_recording(time.now(), time.offset())
+        return OpenedLive(spec, mic, config, profile or config.memory.profile, clock, time, name)
     source = open_recorded(spec, config, start=start)
     source.open(threading.Event())
     try:

@@ -154,7 +154,7 @@ class Runtime:
             self.live and not self.paused.is_set() and (frame_age is None or frame_age > self.config.capture.stale_s)
         )
         return {
-            "status": "down" if down else "degraded" if fell_back or stale else "ok",
+            "state": "down" if down else "degraded" if fell_back or stale else "ok",
             "paused": self.paused.is_set(),
             "recording": self.recording,
             "db": str(self.options.db),

@@ -1,0 +1,205 @@
+"""What `doctor` looks at: each check gives a finding, with what to do where something is wrong."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from edge import config as settings
+from edge.config import Config
+from edge.engines import Engines
+from edge.errors import ControlError, sentence_of
+from edge.first_run import camera_told, sound_told
+from edge.server.control import ControlClient, NotRunning
+from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Registry
+from models.errors import ModelError
+from storage import Store
+from storage.connect import check_engine, connect
+from storage.errors import StorageError
+
+State: TypeAlias = Literal["ok", "degraded", "broken"]
+
+HEADROOM_MB = 500
+# Our import names are common words: another package that ships one of them would shadow ours.
+OWN_PACKAGES = ("edge", "models", "firmware_bridge", "storage")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: its state, what was found, and what to do (empty when all is well)."""
+
+    part: str
+    state: State
+    what: str
+    do: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+def examine(config: Config, db: Path) -> list[Finding]:
+    """Every check, in the order of what rests on what."""
+    findings: list[Finding] = []
+    checks: tuple[Callable[[Config, Path], Iterable[Finding]], ...] = (
+        _python,
+        _packages,
+        _folders,
+        _engine,
+        _memory,
+        _models,
+        _senses,
+        _running,
+    )
+    for check in checks:
+        findings += check(config, db)
+    return findings
+
+
+def _python(_: Config, __: Path) -> Iterable[Finding]:
+    told = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Finding("python", "ok" if sys.version_info >= (3, 10) else "broken", told)
+
+
+def _packages(_: Config, __: Path) -> Iterable[Finding]:
+    """Mixtures that break each other, and foreign packages under our names."""
+    owners = importlib.metadata.packages_distributions()
+    for name in OWN_PACKAGES:
+        foreign = sorted(set(owners.get(name, [])) - {"grove-edge"})
+        if foreign:
+            yield Finding(
+                "packages",
+                "broken",
+                f"{', '.join(foreign)} brings a package named {name}",
+                f"pip uninstall {foreign[0]}",
+            )
+    have = {d.metadata["Name"].lower() for d in importlib.metadata.distributions() if d.metadata["Name"]}
+    if {"onnxruntime", "onnxruntime-gpu"} <= have:
+        yield Finding(
+            "packages",
+            "broken",
+            "onnxruntime and onnxruntime-gpu overwrite each other",
+            "pip uninstall onnxruntime onnxruntime-gpu, then install one of them",
+        )
+    if "tflite-runtime" in have and int(importlib.metadata.version("numpy").split(".")[0]) >= 2:
+        yield Finding(
+            "packages",
+            "broken",
+            "tflite-runtime needs numpy below 2",
+            "pip uninstall tflite-runtime (ai-edge-litert serves instead), or use constraints/tflite.txt",
+        )
+    if {"opencv-python", "opencv-python-headless"} <= have:
+        yield Finding(
+            "packages",
+            "degraded",
+            "opencv-python and opencv-python-headless overwrite each other",
+            "pip uninstall opencv-python",
+        )
+
+
+def _folders(_: Config, db: Path) -> Iterable[Finding]:
+    for name, folder in (("data", db.parent), ("state", settings.state_dir()), ("cache", settings.cache_dir())):
+        place = next(p for p in (folder, *folder.parents) if p.exists())
+        if not os.access(place, os.W_OK):
+            yield Finding(f"{name} folder", "broken", f"{folder} cannot be written", "fix its permissions")
+            continue
+        if folder.exists() and folder.stat().st_mode & 0o077 and folder != Path.cwd() and name != "data":
+            yield Finding(f"{name} folder", "degraded", f"{folder} is open to others", f"chmod 700 {folder}")
+        free = shutil.disk_usage(place).free // 1_000_000
+        low = free < HEADROOM_MB
+        yield Finding(
+            f"{name} folder",
+            "degraded" if low else "ok",
+            f"{folder}, {free} MB free",
+            f"free at least {HEADROOM_MB} MB" if low else "",
+        )
+
+
+def _engine(_: Config, __: Path) -> Iterable[Finding]:
+    try:
+        db = connect(None)
+        versions = check_engine(db)
+        db.close()
+    except StorageError as error:
+        yield Finding("database engine", "broken", sentence_of(error), "pip install -U sqlcipher3 sqlite-vec")
+        return
+    yield Finding("database engine", "ok", ", ".join(f"{k} {v}" for k, v in versions.items()))
+
+
+def _memory(_: Config, path: Path) -> Iterable[Finding]:
+    if not path.exists():
+        yield Finding("memory", "ok", f"none yet at {path}")
+        return
+    try:
+        with Store.open(path, create=False, read_only=True) as store:
+            wrong = store.integrity()
+            with store.snapshot() as snapshot:
+                told = f"{path}: {snapshot.trace.count()} windows, {snapshot.episodes.count()} episodes"
+                troubles = snapshot.health.recent(1)
+    except StorageError as error:
+        yield Finding("memory", "broken", sentence_of(error), "restore a backup, or choose another --db")
+        return
+    if path.stat().st_mode & 0o077:
+        yield Finding("memory", "degraded", f"{path} is readable by others", f"chmod 600 {path}")
+    if wrong:
+        yield Finding("memory", "broken", f"{path}: {wrong[0]}", "restore a backup")
+    else:
+        yield Finding("memory", "ok", told)
+    for event in troubles:
+        yield Finding("last trouble", "ok", f"{event.part} {event.state}: {event.detail}")
+
+
+def _models(config: Config, _: Path) -> Iterable[Finding]:
+    """Every role the light profile needs: what fills it, and what had to stand in."""
+    registry = Registry(settings.data_dir() / "models", settings.cache_dir())
+    chosen = {ASR.name: config.models.asr, TEXT_EMBEDDING.name: config.models.text_embedding}
+    for role in (TEXT_EMBEDDING, DETECTOR, OCR, VAD, ASR):
+        name = chosen.get(role.name, role.order[0])
+        try:
+            registry.locate(name)
+        except ModelError as error:
+            yield Finding(role.name, "degraded", sentence_of(error), f"grove-edge models pull {name}")
+        else:
+            yield Finding(role.name, "ok", name)
+    engines = Engines(config)
+    try:
+        engines.tts()
+    except ModelError as error:
+        yield Finding(TTS.name, "degraded", sentence_of(error), "apt-get install espeak-ng")
+    else:
+        status = next(s for s in engines.status() if s.role == TTS.name)
+        fell = "; ".join(status.problems)
+        yield Finding(TTS.name, "degraded" if fell else "ok", fell or str(status.model_id))
+    finally:
+        engines.close()
+
+
+def _senses(config: Config, _: Path) -> Iterable[Finding]:
+    for part, (good, told, do), wanted in (
+        ("camera", camera_told(), config.capture.source == "camera"),
+        ("sound", sound_told(), config.capture.mic == "default" or config.voice.speaker == "default"),
+    ):
+        yield Finding(part, "ok" if good or not wanted else "degraded", told, "" if good else do)
+
+
+def _running(_: Config, __: Path) -> Iterable[Finding]:
+    path = settings.runtime_dir() / "control.sock"
+    if not path.exists():
+        yield Finding("device", "ok", "not running")
+        return
+    try:
+        health = ControlClient(path, timeout_s=3.0).call("health")
+    except ControlError as error:
+        left = isinstance(error, NotRunning)  # a socket that a killed run left behind
+        yield Finding("device", "ok" if left else "degraded", "not running" if left else sentence_of(error))
+        return
+    told = f"{health['state']}: {health['capture']['state']}, last commit {health['last_commit_age_s']} s ago"
+    state: State = "ok" if health["state"] == "ok" else "degraded"
+    yield Finding("device", state, told, "; ".join(health["fell_back"]))
