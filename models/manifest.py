@@ -86,7 +86,10 @@ class ModelFile(_Strict):
 
 
 class ModelEntry(_Strict):
-    """One model. `memory_mb` is what it adds to the process when loaded, measured on x86-64."""
+    """One model. `memory_mb` is what it adds to the process between uses, measured on x86-64.
+
+    `together`: its engine wants all files in one folder, so pulling one of them brings the others beside it.
+    """
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.\-]*$")]
     role: RoleName
@@ -95,6 +98,7 @@ class ModelEntry(_Strict):
     licence_url: Annotated[str, Field(pattern=r"^https://")]
     memory_mb: Annotated[int, Field(gt=0)]
     notes: str = ""
+    together: bool = False
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
     sources: Annotated[tuple[Source, ...], Field(min_length=1)]
 

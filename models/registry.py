@@ -128,6 +128,8 @@ class Registry:
         entry = self.get(model_id)
         missing = [f for f in entry.files if not self._usable(entry, f)]
         folder = self._store / entry.id
+        if missing and entry.together:
+            missing = [f for f in entry.files if f in missing or not (folder / f.name).is_file()]
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         needed = sum(f.size - _size(folder / (f.name + ".part")) for f in missing)
         if missing:
@@ -183,7 +185,8 @@ class Registry:
         cancelled: Callable[[], bool] | None,
     ) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        if self._join_parts(entry, file, target):
+        pieces = file.parts or ((file.name,) if entry.together else ())
+        if self._join_local(entry, file, pieces, target):
             return
         failure: ModelError | None = None
         for source in entry.sources:
@@ -200,10 +203,10 @@ class Registry:
                 return
         raise failure or ModelMissingError(f"{file.name} of {entry.id} cannot be downloaded; {_advice(entry)}.")
 
-    def _join_parts(self, entry: ModelEntry, file: ModelFile, target: Path) -> bool:
-        """Join a file that installed packages hold in pieces. Returns whether all pieces were there."""
+    def _join_local(self, entry: ModelEntry, file: ModelFile, names: tuple[str, ...], target: Path) -> bool:
+        """Join a file from the pieces that local sources hold. Returns whether all pieces were there."""
         folders = [f for f in (_local_folder(s) for s in entry.sources) if f is not None]
-        pieces = [next((f / name for f in folders if (f / name).is_file()), None) for name in file.parts]
+        pieces = [next((f / name for f in folders if (f / name).is_file()), None) for name in names]
         if not pieces or any(p is None for p in pieces):
             return False
         part = target.with_name(target.name + ".part")
