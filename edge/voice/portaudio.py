@@ -48,7 +48,7 @@ class PyAudioPlayer:
             return NullPlayer(
                 "PyAudio is not installed, so nothing is spoken: pip install 'grove-edge[audio]' (needs portaudio19-dev)."
             )
-        player = cls(device, _Library(pyaudio))
+        player = cls(device, _Library.shared(pyaudio))
         try:
             player._library.find(device)
         except AudioError as error:
@@ -93,7 +93,17 @@ class PyAudioPlayer:
 
 
 class _Library:
-    """PortAudio itself, initialised on demand and anew after a loss."""
+    """PortAudio itself, initialised on demand and anew after a loss.  One for the process: it counts who uses it, and
+    looks for devices only when the first comes.
+    """
+
+    _one: _Library | None = None
+
+    @classmethod
+    def shared(cls, module: Any) -> _Library:
+        """The process's own."""
+        cls._one = cls._one or cls(module)
+        return cls._one
 
     def __init__(self, module: Any) -> None:
         self._module = module
@@ -104,7 +114,11 @@ class _Library:
     def find(self, device: str) -> tuple[int, int]:
         """Index and own rate of an output device.  Raises AudioError naming what there is."""
         with self._lock:
-            return self._find(device)
+            try:
+                return self._find(device)
+            except AudioError:
+                self._look_again()
+                raise
 
     def output(self, device: str, rate: int) -> tuple[Any, int]:
         """An open stream and its rate: the wanted one where the device can do it, else its own.  Raises AudioError."""
@@ -113,29 +127,33 @@ class _Library:
             try:
                 return self._output(device, rate)
             except AudioError:
+                self._look_again()
                 if fresh or self._streams:
                     raise
-                self._terminate()  # the list of devices is as old as the library: look again
-                return self._output(device, rate)
+            try:
+                return self._output(device, rate)  # the list of devices was as old as the library
+            except AudioError:
+                self._look_again()
+                raise
 
     def closed(self, *, lost: bool) -> None:
         """A stream has ended; after a loss the library begins anew."""
         with self._lock:
             self._streams -= 1
-            if lost and not self._streams:
-                self._terminate()
+            if lost:
+                self._look_again()
 
     def close(self) -> None:
         """Let go of PortAudio, unless a driver still hangs in it."""
         if self._lock.acquire(timeout=HANG_S):
             try:
-                if not self._streams:
-                    self._terminate()
+                self._look_again()
             finally:
                 self._lock.release()
 
-    def _terminate(self) -> None:
-        if self._audio is not None:
+    def _look_again(self) -> None:
+        """End the library, unless a stream is open: the next use starts it and finds what devices there are then."""
+        if self._audio is not None and not self._streams:
             self._audio.terminate()
             self._audio = None
 
