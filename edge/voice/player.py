@@ -167,9 +167,24 @@ def open_player(spec: str) -> Player:
         return WavPlayer(Path(spec).expanduser())
     if "/" in spec:
         raise ConfigError(f"{spec} is no place for sound: give default, none, a device name, or a file ending in .wav.")
-    from edge.voice.portaudio import PyAudioPlayer  # noqa: PLC0415  # the sound library is loaded when it is wanted
+    return _device("" if spec == "default" else spec)
 
-    return PyAudioPlayer.open("" if spec == "default" else spec)
+
+def _device(name: str) -> Player:
+    """PyAudio where it is installed, else a program of the system."""
+    # Each of these loads a library or looks for a program: only when a device is wanted.
+    from edge.voice.command import CommandPlayer, find_program  # noqa: PLC0415
+    from edge.voice.portaudio import PyAudioPlayer  # noqa: PLC0415
+
+    player = PyAudioPlayer.open(name)
+    if player is not None:
+        return player
+    program = find_program()
+    if program is not None:
+        return CommandPlayer(program, name)
+    return NullPlayer(
+        "Nothing can be spoken: install pulseaudio-utils or alsa-utils, or PyAudio (pip install 'grove-edge[audio]')."
+    )
 
 
 def _header(rate: int, size: int) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any
 from edge.errors import AudioError
 from edge.logs import Log
 from edge.voice.pcm import Pcm16, blocks, resample
-from edge.voice.player import NullPlayer, Played, Player
+from edge.voice.player import Played
 from models.roles import AudioChunk
 
 BLOCK_S = 0.02  # how finely speech can be cut off
@@ -40,14 +40,12 @@ class PyAudioPlayer:
         self._writer: _Writer | None = None
 
     @classmethod
-    def open(cls, device: str) -> Player:
-        """A player for the device, present or not; without PyAudio a NullPlayer that says how to get it."""
+    def open(cls, device: str) -> PyAudioPlayer | None:
+        """A player for the device, present or not; None without PyAudio."""
         try:
             import pyaudio  # noqa: PLC0415
         except ImportError:
-            return NullPlayer(
-                "PyAudio is not installed, so nothing is spoken: pip install 'grove-edge[audio]' (needs portaudio19-dev)."
-            )
+            return None
         player = cls(device, _Library.shared(pyaudio))
         try:
             player._library.find(device)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from edge.errors import AudioError
 from edge.messages import Say
 from edge.voice import portaudio
 from edge.voice.pcm import level_db
-from edge.voice.player import NullPlayer, Player, open_player
+from edge.voice.player import Player, open_player
 from edge.voice.queue import ALERT, ANSWER
 from edge.voice.service import VoiceService
 from models import ASR, TTS, Loader, Registry
@@ -204,13 +203,6 @@ def test_the_library_does_not_write_on_the_terminal(virtual_audio: object, capfd
     opened.close()
     os.write(2, b"own words\n")
     assert capfd.readouterr().err == "own words\n"
-
-
-def test_without_pyaudio_the_reason_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyaudio", None)
-    opened = open_player("default")
-    assert isinstance(opened, NullPlayer)
-    assert "grove-edge[audio]" in opened.problem
 
 
 def test_a_driver_that_hangs_costs_an_error_and_not_the_voice(monkeypatch: pytest.MonkeyPatch) -> None:
