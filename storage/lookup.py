@@ -53,6 +53,14 @@ class LookupReader:
             # A window that begins before midnight may end after it: such a one is stepped over by its own end.
             after = max(end, (day + 1) * _DAY_US - offset - 1)
 
+    def size(self) -> int:
+        """About how many dated items there are: the newest id.  For the rarity of words, not for counting."""
+        row = self._db.execute(
+            "SELECT i.id FROM window w JOIN item i ON i.window_id = w.id WHERE w.t_end <= ? ORDER BY w.t_end DESC, i.id DESC LIMIT 1",
+            (self._until,),
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
     def offset_at(self, t: Us) -> int | None:
         """The wearer's UTC offset in seconds in the last window begun by t, else in the first one; None when empty."""
         row = (

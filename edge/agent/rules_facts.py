@@ -1,14 +1,22 @@
-"""Plain look-up: the present, and anything else that is answered by the best matching words of the memory."""
+"""Plain look-up: the present, what was said about somebody, and anything else by the best matching words."""
 
 from __future__ import annotations
 
-from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time
+import re
+
+from edge.agent import heard
+from edge.agent.draft import Draft, Evidence, proof
+from edge.agent.heard import Heard
+from edge.agent.phrases import spoken_day, spoken_time
 from edge.agent.question import Query
-from edge.agent.view import View
-from edge.retrieval import words
+from edge.agent.spans import answer_words
+from edge.agent.view import Scope, View
+from edge.retrieval import timephrase, words
+from edge.retrieval.timephrase import Zone
 
 PRESENT_US = 10_000_000
+SURE = 0.63  # trust from which what was said is taken as the answer
+DATED = 0.45  # the same for dates: a wrong person is rarer there, and the date is the utterance's own
 
 
 def now(view: View, q: Query) -> Draft | None:
@@ -19,11 +27,12 @@ def now(view: View, q: Query) -> Draft | None:
         return Draft("text", None, "I don't know: nothing has been recorded yet.", confidence=0.2)
     items = view.snap.trace.items(("caption", "event", "text", "speech"), last.t_end - 3 * PRESENT_US, last.t_end + 1)
     recent = [i for i in items if i.t >= last.t_end - PRESENT_US] or items
+    low = q.text.lower()
     kind = (
         "text"
-        if "say" in q.text or "read" in q.text or "written" in q.text
+        if re.search(r"\b(?:say|read|written)\b", low)
         else "speech"
-        if "talking" in q.text or "speaking" in q.text
+        if re.search(r"talking|speaking", low)
         else ""
     )
     chosen = [i for i in items if i.kind == kind] if kind else recent
@@ -35,19 +44,117 @@ def now(view: View, q: Query) -> Draft | None:
 
 
 def lookup(view: View, q: Query) -> Draft:
-    """The best matching sentence of the memory, with how sure; no value when the match is weak."""
+    """What was said or shown that bears on the question; no value where the memory does not tell."""
+    people = heard.people_in(view, q.text)
     scope = view.scope(q)
-    asked = words.content(q.text)
-    hits = view.snap.search("item", q.text, k=10, start=scope.start, end=scope.end) if asked else []
-    view.calls += 1
-    found = view.snap.trace.items_by_id([h.id for h in hits])
-    items = [found[h.id] for h in hits if h.id in found]
-    if not items:
+    found = heard.rank(view, q.text, scope, people) if words.content(q.text) else []
+    if scope.named and people and (not found or found[0].coverage < 0.5):
+        # What happened "last year" was not said last year: a time in a question about a life may be the story's own.
+        found = heard.rank(view, q.text, Scope(), people)
+    if not found:
         return Draft("text", None, "I don't know: nothing in the memory speaks of that.", confidence=0.1)
-    best = max(items, key=lambda i: len(set(asked) & set(words.content(i.text))))
-    share = len(set(asked) & set(words.content(best.text))) / max(1, len(asked))
-    ranked = [best, *(i for i in items if i is not best)]
-    if share < 0.5:
-        said = f"I don't know. The nearest I have is {spoken_time(view, best.t)}: {best.text}"
-        return Draft("text", None, said, proof(ranked[:5]), 0.2)
-    return Draft("text", best.text, f"{spoken_time(view, best.t).capitalize()}: {best.text}", proof(ranked[:5]), 0.4)
+    best, trust = _trusted(view, q, people, found)
+    ranked = [best, *(h for h in found if h is not best)] if best else found
+    evidence = _evidence(ranked)
+    if re.match(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", q.text, re.IGNORECASE):
+        if best is not None and trust >= DATED:
+            return _dated(view, q, best, evidence, trust)
+    elif best is not None and trust >= SURE:
+        value = _extracted(q, best)
+        if value:
+            said = f'{value[0].upper() + value[1:]}: "{_short(best.item.text)}", {spoken_time(view, best.item.t)}.'
+            return Draft("text", value, said, evidence, min(0.9, trust / 1.5))
+    nearest = ranked[0].item
+    said = f'I don\'t know. The nearest I have is {spoken_time(view, nearest.t)}: "{_short(nearest.text)}"'
+    return Draft("text", None, said, evidence, 0.2)
+
+
+def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tuple[Heard | None, float]:
+    """The best passage from the person asked about, and how far to trust it.
+
+    Trust is the share of the question's words in the passage, half as much for the turn before it, less the share that
+    somebody else's words about themselves hold: a thing the other one did is no answer.
+    """
+    asked = set(words.content(q.text)) - {words.key(p) for p in people}
+    if not asked:
+        return None, 0.0
+    person = people[0] if people else ""
+    own = [h for h in found if not person or heard.about(view, h.item) == person]
+    other = [h for h in found if person and heard.about(view, h.item) != person]
+    if not own:
+        return None, 0.0
+    best = max(own[:4], key=lambda h: h.score * (0.4 + _share(asked, told(h.item.text))))
+    trust = _share(asked, told(best.item.text)) + 0.5 * _share(
+        asked, best.item.text, best.before.text if best.before else ""
+    )
+    if other and other[0].item.kind == "speech":
+        trust -= max(_share(asked, told(h.item.text)) for h in other[:2])
+    return best, trust
+
+
+_FIRST_PERSON = re.compile(r"\b(?:i|me|my|we|us|our|i'm|i've|i'd|i'll|we're|we've|mine)\b", re.IGNORECASE)
+_SECOND_PERSON = re.compile(r"\b(?:you|your|you're|you've|you'd|yours)\b", re.IGNORECASE)
+
+
+def told(text: str) -> str:
+    """The sentences in which a speaker tells of themself: no questions, nothing that is only about "you"."""
+    kept = []
+    for sentence in re.findall(r"[^.!?]+[.!?]*", text):
+        if sentence.rstrip().endswith("?"):
+            continue
+        if _SECOND_PERSON.search(sentence) and not _FIRST_PERSON.search(sentence):
+            continue
+        kept.append(sentence)
+    return " ".join(kept)
+
+
+def _share(asked: set[str], *texts: str) -> float:
+    held: set[str] = set()
+    for text in texts:
+        held |= set(words.content(text))
+    return len(asked & held) / len(asked)
+
+
+def _evidence(ranked: list[Heard]) -> tuple[Evidence, ...]:
+    return proof([h.item for h in ranked[:8]])
+
+
+def _extracted(q: Query, best: Heard) -> str:
+    text = best.item.text
+    if best.item.kind == "caption":
+        m = re.search(r"\bshows? (?:a |an )?(?:photo|photograph|photography|picture|image)? ?(?:of )?(.+)", text)
+        return m.group(1) if m else text
+    value = answer_words(q.text, text)
+    if not value and best.after is not None and text.rstrip().endswith("?"):
+        value = answer_words(q.text, best.after.text)
+    return value
+
+
+def _dated(view: View, q: Query, best: Heard, evidence: tuple[Evidence, ...], trust: float) -> Draft:
+    """The day something happened: a time phrase in the words, read from the day they were said, else that day."""
+    item = best.item
+    zone = Zone(item.t, item.offset_s)
+    said_by = [
+        h for h in (item, best.before, best.after) if h is not None and heard.about(view, h) == heard.about(view, item)
+    ]
+    texts = [_nearest_sentence(q.text, item.text), *(i.text for i in said_by)]
+    spans = next((found for text in texts if (found := _times(text, zone))), [])
+    day = zone.local(spans[0].start).date() if spans else zone.today
+    said = f'{spoken_day(view, day).capitalize()}: "{_short(item.text)}".'
+    return Draft("date", day.isoformat(), said, evidence, min(0.85, trust / 1.5))
+
+
+def _times(text: str, zone: Zone) -> list[timephrase.Span]:
+    return [
+        s for s in timephrase.extract(text, zone).spans if s.start > -(2**60) and s.text.lower() not in ("now", "today")
+    ]
+
+
+def _nearest_sentence(question: str, text: str) -> str:
+    asked = set(words.content(question))
+    sentences = re.split(r"(?<=[.!?])\s+", text)
+    return max(sentences, key=lambda s: len(asked & set(words.content(s))))
+
+
+def _short(text: str, width: int = 140) -> str:
+    return text if len(text) <= width else text[: text.rfind(" ", 0, width)] + " ..."

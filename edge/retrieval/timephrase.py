@@ -102,7 +102,7 @@ class Zone:
         return self.local(t).replace(tzinfo=shift).isoformat(timespec="milliseconds")
 
 
-_WD = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_WD = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat)(?=[\s,.!?]|$))"
 _MON = "(?:" + "|".join(MONTHS) + "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 _DATE = (
     rf"(?:(?:{_WD},? (?:the )?)?(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MON})\.?,?(?: (?P<y1>\d{{4}}))?"
@@ -150,13 +150,14 @@ _PAST = re.compile(
 )
 _REL = re.compile(
     rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?\b(?:(?P<this>earlier today|later today|today|tonight|this (?:morning|afternoon|evening)|last night|"
-    rf"the day before yesterday|yesterday)(?: (?:in the )?(?P<part>{_PART}))?|(?:in )?the (?P<part3>morning|afternoon|evening)\b(?! of)|at (?P<part4>night|lunchtime|noon)|"
+    rf"the day before yesterday|yesterday|tomorrow)(?: (?:in the )?(?P<part>{_PART}))?|(?:in )?the (?P<part3>morning|afternoon|evening)\b(?! of)|at (?P<part4>night|lunchtime|noon)|"
     rf"(?:on )?(?P<which>this|last|the last|this past|next)? ?(?P<wd>{_WD})s?(?: (?P<part2>{_PART}))?|"
     r"(?P<week>(?:in |during |over )?(?:this|the|last) (?:week|weekend|month|year))|(?:in )(?P<mon>"
     + _MON
     + r")(?: (?:of )?(?P<my>\d{4}))?)\b",
     _RE,
 )
+_OF_MONTH = re.compile(r"\bon the (?P<d>\d{1,2})(?:st|nd|rd|th)\b(?! of)", _RE)
 _NOW = re.compile(
     r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now(?=\W*$))\b", _RE
 )
@@ -169,6 +170,7 @@ def extract(text: str, zone: Zone) -> Found:
         (_BETWEEN, _between),
         (_POINT, _point),
         (_DAY, _day),
+        (_OF_MONTH, _of_month),
         (_AGO, _ago),
         (_PAST, _past),
         (_REL, _relative),
@@ -262,8 +264,10 @@ def _relday(text: str, zone: Zone) -> date:
         return today - timedelta(days=2)
     if "yesterday" in t:
         return today - timedelta(days=1)
+    if "tomorrow" in t:
+        return today + timedelta(days=1)
     for i, name in enumerate(DAYS):
-        if name in t:
+        if re.search(rf"\b{name[:3]}", t):
             back = (today.weekday() - i) % 7
             return today - timedelta(days=back or (7 if "last" in t else 0))
     return today
@@ -340,6 +344,20 @@ def _of_day(day: date, part: str | None, text: str, zone: Zone, note: str = "") 
     return Span(
         "range", zone.utc(midnight + timedelta(hours=low)), zone.utc(midnight + timedelta(hours=high)), text, note
     )
+
+
+def _of_month(m: re.Match[str], zone: Zone) -> Span | None:
+    """Read "on the 17th" as the last such day not after today."""
+    day, first = int(m.group("d")), zone.today.replace(day=1)
+    for _ in range(2):
+        try:
+            found = first.replace(day=day)
+        except ValueError:
+            return None
+        if found <= zone.today:
+            return _of_day(found, None, m.group(0), zone)
+        first = (first - timedelta(days=1)).replace(day=1)
+    return None
 
 
 def _ago(m: re.Match[str], zone: Zone) -> Span | None:
