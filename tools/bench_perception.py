@@ -26,6 +26,7 @@ import numpy as np
 from edge.config import Perception
 from edge.messages import Frame, Image, RawWindow, Sound
 from edge.perception.light import LightPerception
+from edge.perception.things import DETECTOR_SCORE
 from models.loader import ASR, DETECTOR, OCR, VAD, Loader, LoadOptions
 from models.registry import Registry
 from models.roles import SPEECH_RATE
@@ -91,7 +92,8 @@ def build(folder: Path | None = None, **settings: object) -> LightPerception:
     """Light perception on the real models."""
     perception = Perception(**settings)  # type: ignore[arg-type]
     home = Path(tempfile.gettempdir()) / "grove-edge-bench"
-    loader = Loader(Registry(home / "models", home), LoadOptions(ocr_side_px=perception.text_side_px))
+    options = LoadOptions(detector_min_score=DETECTOR_SCORE, ocr_side_px=perception.text_side_px)
+    loader = Loader(Registry(home / "models", home), options)
     return LightPerception(
         loader.load(DETECTOR).model,
         perception,

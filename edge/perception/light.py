@@ -82,6 +82,7 @@ class LightPerception:
         self._keyframe_gate = KeyframeGate()
         self._faces = FaceBlur() if settings.blur_faces else None
         self._recent: deque[Window] = deque(maxlen=registry.CARRY_WINDOWS)
+        self.views: tuple[View, ...] = ()  # of the last window, with boxes: for checks and screens
         self.health = PerceptionHealth()
         if ocr is None:
             self.health.fell_back["text"] = "There is no model that reads text."
@@ -114,6 +115,7 @@ class LightPerception:
         sights = {i: self._sight(raw.frames[i]) for i in chosen}
         views = [self._view(raw.frames[i], sights[i]) for i in chosen]
         views = confirm(views, carry, self._settings.object_score)
+        self.views = tuple(views)
         window = self._compose(raw, verdicts, dict(zip(chosen, views, strict=True)), carry)
         with self._timed("keyframes"):
             keyframes = self._keep(raw, chosen, sights)

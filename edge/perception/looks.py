@@ -109,8 +109,9 @@ def _named(pixels: Image) -> npt.NDArray[np.int64]:
     h, s, v = (x.astype(np.int64) for x in cv2.split(cv2.cvtColor(pixels, cv2.COLOR_BGR2HSV)))
     hue = np.digitize(h, [end for end, _ in _HUES[:-1]], right=True)
     named: npt.NDArray[np.int64] = np.array([_NUMBER[word] for _, word in _HUES], np.int64)[hue]
-    warm = (named == _NUMBER["red"]) | (named == _NUMBER["orange"]) | (named == _NUMBER["yellow"])
-    named[warm & (v < 150) & (s < 190)] = _NUMBER["brown"]
+    # Brown is dark orange; a dark red is still called red unless it is pale.
+    orange = (h > 6) & (h <= 28) & (v < 150) & (s < 200)
+    named[orange | ((named == _NUMBER["red"]) & (v < 150) & (s < 110))] = _NUMBER["brown"]
     plain = s < 50
     named[plain & (v >= 170)] = _NUMBER["white"]
     named[plain & (v < 170)] = _NUMBER["gray"]

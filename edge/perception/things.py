@@ -1,8 +1,9 @@
 """From detections to things that may be stated: what the detector saw, less what it is known to get wrong.
 
 A small COCO detector on first-person pictures takes the wearer's own arms for persons and textures for animals.  So a
-frame is looked at twice, as it is and mirrored, and a box counts only when both looks agree; rare classes need a higher
-score; and a person at the lower edge is not stated as a person but taken, with skin-coloured pixels, as a hand.
+frame is looked at twice, as it is and mirrored, and a box counts only when both looks agree and a closer look at it does
+not object; rare classes need a higher score; and a person at the lower edge is not stated as a person but taken, with
+skin-coloured pixels, as a hand.
 """
 
 from __future__ import annotations
@@ -17,23 +18,34 @@ from edge.messages import Image
 from edge.perception.looks import Box, colours_of, place_word, size_word, skin_mask
 from models.roles import Detection, Detector
 
-MIRROR_OVERLAP = 0.5  # of a box with its mirrored twin
-UNLIKELY_MARGIN = 0.15  # what a class needs above object_score where it is unlikely to be met
+DETECTOR_SCORE = 0.3  # the least score a detector should be opened with: weak boxes tell that a thing has not left
+SAME_BOX = 0.5  # overlap of a box with its twin in another look
+CLOSER_MARGIN = 0.35  # of a box's size, seen around it in the closer look
+CLOSER_SCORE = 0.3  # that the closer look must give
+CLOSER_UP_TO = 0.4  # share of the frame up to which a closer look shows anything new
+FILLS = 0.75  # share of the frame from which a box is seldom a thing in it
+UNLIKELY_MARGIN = 0.20  # what a class needs above object_score where it is unlikely to be met
+DOUBTFUL_MARGIN = 0.15  # and where plain shapes pass for it
 SAME_PLACE = 0.65  # boxes of two classes that overlap more are one thing: the better score names it
-OWN_BODY = 0.35  # a "person" that fills more of a worn camera's frame is the wearer, or nothing
+OWN_BODY = 0.35  # a "person" that fills more of a worn camera's frame may be the wearer, or nothing
+SURE_PERSON = 0.70  # unless it scores more: then somebody stands close by
 EDGE = 0.04  # a box that comes this near to the frame's edge touches it
 UPRIGHT = 1.6  # height by width of somebody standing or sitting opposite
 HAND = "hand"
 NEAR_HAND = "near a hand"
+HAND_SCORE = (0.4, 0.65)  # of arms taken for a person
+HAND_LEAST = 0.03  # share of the frame
 HAND_SKIN = (0.12, 0.75)  # share of skin colour in a hand's box: less is no hand, more is a wall
 NEAR_SKIN = 0.06  # share of a thing's box, a little widened, that is skin
 
 # Indoors and on the street these are seldom met, and textures are often taken for them.
 UNLIKELY = frozenset(
     "airplane train boat bird cat dog horse sheep cow elephant bear zebra giraffe frisbee skis snowboard kite surfboard "
-    "skateboard bed cake pizza donut sandwich toothbrush scissors toilet banana carrot broccoli".split()
+    "skateboard bed cake pizza donut sandwich toothbrush scissors toilet banana carrot broccoli orange apple".split()
 ) | {"hot dog", "sports ball", "baseball bat", "baseball glove", "tennis racket", "teddy bear", "hair drier",
      "parking meter", "fire hydrant", "stop sign", "traffic light"}  # fmt: skip
+# Dark or bright rectangles.
+DOUBTFUL = frozenset(("cell phone", "tv", "remote", "refrigerator"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +75,14 @@ def look(detector: Detector, frame: Image, object_score: float, *, worn: bool = 
     mirrored = detector.detect(np.ascontiguousarray(frame[:, ::-1]))
     agreed = agree(straight.detections, mirrored.detections, width)
     kept, hands = sort_out(agreed, frame, object_score, worn=worn)
+    kept = [d for d in kept if _stands(detector, frame, d)]
     skin = skin_mask(frame) if hands else None
-    things = [_thing(d, frame, width, height, near=skin is not None and _near_hand(d.box, hands, skin)) for d in kept]
+    things = [
+        _thing(
+            d, frame, width, height, near=skin is not None and d.label != "person" and _near_hand(d.box, hands, skin)
+        )
+        for d in kept
+    ]
     things += [Thing(HAND, d.score, d.box, place_word(d.box, width, height), ()) for d in hands]
     weak = frozenset(d.label for d in straight.detections) - {t.name for t in things}
     return Sight(tuple(things), weak, straight.embedding)
@@ -75,7 +93,7 @@ def agree(straight: Sequence[Detection], mirrored: Sequence[Detection], width: i
     free = [Detection(d.label, d.score, (width - d.box[2], d.box[1], width - d.box[0], d.box[3])) for d in mirrored]
     found = []
     for d in straight:
-        twins = [m for m in free if m.label == d.label and overlap(m.box, d.box) >= MIRROR_OVERLAP]
+        twins = [m for m in free if m.label == d.label and overlap(m.box, d.box) >= SAME_BOX]
         if twins:
             twin = max(twins, key=lambda m: overlap(m.box, d.box))
             free.remove(twin)
@@ -91,11 +109,11 @@ def sort_out(
     kept: list[Detection] = []
     hands: list[Detection] = []
     for d in detections:
-        least = object_score + (UNLIKELY_MARGIN if d.label in UNLIKELY else 0.0)
-        if worn and d.label == "person" and _maybe_wearer(d.box, width, height):
-            if not hands and _is_hand(d.box, frame):
+        share = _area(d.box) / (width * height)
+        if worn and d.label == "person" and d.score < SURE_PERSON and _maybe_wearer(d.box, width, height):
+            if not hands and HAND_SCORE[0] <= d.score <= HAND_SCORE[1] and _is_hand(d.box, frame):
                 hands.append(d)
-        elif d.score >= least and all(overlap(d.box, k.box) < SAME_PLACE for k in kept):
+        elif d.score >= _least(d.label, object_score, share) and all(overlap(d.box, k.box) < SAME_PLACE for k in kept):
             kept.append(d)
     return kept, hands
 
@@ -109,9 +127,37 @@ def overlap(a: Box, b: Box) -> float:
     return w * h / union if union > 0 else 0.0
 
 
+def _stands(detector: Detector, frame: Image, d: Detection) -> bool:
+    """Whether a closer look finds the same thing in the same place."""
+    height, width = frame.shape[:2]
+    if _area(d.box) > CLOSER_UP_TO * width * height:
+        return True
+    dx, dy = (d.box[2] - d.box[0]) * CLOSER_MARGIN, (d.box[3] - d.box[1]) * CLOSER_MARGIN
+    left, top = max(0, round(d.box[0] - dx)), max(0, round(d.box[1] - dy))
+    part = frame[top : round(d.box[3] + dy), left : round(d.box[2] + dx)]
+    if part.size == 0:
+        return False
+    there = (d.box[0] - left, d.box[1] - top, d.box[2] - left, d.box[3] - top)
+    return any(
+        c.label == d.label and c.score >= CLOSER_SCORE and overlap(c.box, there) >= SAME_BOX
+        for c in detector.detect(np.ascontiguousarray(part)).detections
+    )
+
+
+def _least(label: str, object_score: float, share: float) -> float:
+    """The score a detection needs that covers such a share of the frame."""
+    if label in UNLIKELY or share > FILLS:
+        return object_score + UNLIKELY_MARGIN
+    return object_score + (DOUBTFUL_MARGIN if label in DOUBTFUL else 0.0)
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
 def _maybe_wearer(box: Box, width: int, height: int) -> bool:
     w, h = box[2] - box[0], box[3] - box[1]
-    if w * h > OWN_BODY * width * height:
+    if _area(box) > OWN_BODY * width * height:
         return True
     at_edge = box[3] > (1 - EDGE) * height or box[0] < EDGE * width or box[2] > (1 - EDGE) * width
     return at_edge and h < UPRIGHT * w
@@ -119,12 +165,12 @@ def _maybe_wearer(box: Box, width: int, height: int) -> bool:
 
 def _is_hand(box: Box, frame: Image) -> bool:
     height, width = frame.shape[:2]
-    if box[3] < (1 - EDGE) * height:
+    if box[3] < (1 - EDGE) * height or not HAND_LEAST <= _area(box) / (width * height) < FILLS:
         return False
     x0, y0, x1, y1 = (round(v) for v in box)
     inside = skin_mask(frame[y0:y1, x0:x1])
     share = float(inside.mean()) if inside.size else 0.0
-    return HAND_SKIN[0] <= share <= HAND_SKIN[1] and (box[2] - box[0]) * (box[3] - box[1]) < 0.75 * width * height
+    return HAND_SKIN[0] <= share <= HAND_SKIN[1]
 
 
 def _near_hand(box: Box, hands: Sequence[Detection], skin: npt.NDArray[np.bool_]) -> bool:
