@@ -28,8 +28,8 @@ class Screening:
     """One screening unit.
 
     window: the window just committed, as stored (None at an idle closing); previous: the one before it in the same
-    recording.  closed: the episodes this window (or the idle closing) closed.  open_unit: the windows not yet in an
-    episode.  whole: the experts that look at whole activities should look now.
+    recording.  closed: the episodes this window (or the idle closing) closed.  whole: the
+    experts that look at whole activities should look now (an episode of some length ended, or one goes on for long).
     """
 
     known: int
@@ -38,7 +38,6 @@ class Screening:
     window: Window | None
     previous: Window | None
     closed: tuple[Episode, ...]
-    open_unit: tuple[Window, ...]
     intentions: tuple[Intention, ...]
     whole: bool
 
