@@ -6,21 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edge.retrieval.timephrase import Us
+from edge.retrieval.evidence import Evidence, of_items
 from storage.records import Item
-
-SHOWN_US: Us = 20_000_000  # how long an instant's evidence lasts: about what a person needs to recognise it
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A piece of the memory that can be opened again: kind and id ("w12", "m3", "e4", "p2", "k9"), its time, its text."""
-
-    kind: str
-    id: str
-    t_start: Us
-    t_end: Us
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +23,7 @@ class Draft:
 
 def proof(items: Iterable[Item]) -> tuple[Evidence, ...]:
     """Items as evidence: the window that holds each, from the item's own time on."""
-    return tuple(Evidence("window", f"w{i.window_id}", i.t, i.t + 1_000_000, i.text) for i in items)
+    return of_items(items)
 
 
 def spread(items: Sequence[Item], count: int = 5) -> list[Item]:

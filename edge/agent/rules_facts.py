@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 
 from edge.agent import heard
-from edge.agent.draft import Draft, Evidence, proof
+from edge.agent.draft import Draft, proof
 from edge.agent.heard import Heard
 from edge.agent.phrases import spoken_day, spoken_time
 from edge.agent.question import Query
 from edge.agent.spans import answer_words
 from edge.agent.view import Scope, View
 from edge.retrieval import timephrase, words
+from edge.retrieval.evidence import Evidence
 from edge.retrieval.timephrase import Zone
 
 PRESENT_US = 10_000_000

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from edge.agent.draft import Draft, Evidence, proof
+from edge.agent.draft import Draft, proof
 from edge.agent.phrases import spoken_time
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import words
+from edge.retrieval.evidence import Evidence
 from storage.lookup import all_words
 from storage.records import Item
 

@@ -6,11 +6,12 @@ import math
 from bisect import bisect_right
 from collections import Counter
 
-from edge.agent.draft import Draft, Evidence
+from edge.agent.draft import Draft
 from edge.agent.phrases import spoken_time
 from edge.agent.question import Query
 from edge.agent.view import View
 from edge.retrieval import words
+from edge.retrieval.evidence import Evidence
 
 K1, B = 4.0, 0.7  # a session is long: how often a word comes in it tells more than in a sentence
 MEAL_BONUS = 1.5

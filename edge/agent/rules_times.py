@@ -10,6 +10,7 @@ from edge.agent.phrases import clock_of, count_word, day_words, done, spoken_day
 from edge.agent.question import Query
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import words
+from edge.retrieval.skills import once
 from storage.records import Item
 
 NEVER = "never"
@@ -60,14 +61,6 @@ def count(view: View, q: Query) -> Draft | None:
         return None
     said = f"{count_word(len(items)).capitalize()}{', the last ' + spoken_time(view, items[-1].t) if items else ''}."
     return Draft("count", len(items), said, proof(spread(items)), 0.95 if items else 0.7)
-
-
-def once(items: list[Item]) -> list[Item]:
-    """The deduplication of counts: one event for the same act, thing and instant."""
-    seen: dict[tuple[int, str, str, str], Item] = {}
-    for item in items:
-        seen.setdefault((item.t, item.action, item.object, "" if item.kind == "event" else item.text), item)
-    return list(seen.values())
 
 
 def _days(view: View, q: Query) -> tuple[dict[str, Item], Scope]:

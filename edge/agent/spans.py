@@ -93,7 +93,7 @@ def answer_words(question: str, passage: str) -> str:
     if quoted and re.search(
         r"\b(?:book|novel|song|movie|film|title|name|called|series|game|show|track|say|said|read)", low
     ):
-        return quoted[0]
+        return str(quoted[0])
     return _noun_answer(low, asked, graded)
 
 
@@ -126,7 +126,7 @@ def _noun_answer(low: str, asked: set[str], graded: list[str]) -> str:
             value += _fits_kind(low, phrase)
             if value > best[0]:
                 best = (value, _joined(phrases, i) if plural else phrase.text)
-    return best[1]
+    return str(best[1])
 
 
 def _fits_kind(low: str, phrase: Phrase) -> float:

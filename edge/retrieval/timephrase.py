@@ -105,13 +105,13 @@ class Zone:
 _WD = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat)(?=[\s,.!?]|$))"
 _MON = "(?:" + "|".join(MONTHS) + "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 _DATE = (
-    rf"(?:(?:{_WD},? (?:the )?)?(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MON})\.?,?(?: (?P<y1>\d{{4}}))?"
+    rf"(?:(?:{_WD},? )?(?:the )?(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MON})\.?,?(?: (?P<y1>\d{{4}}))?"
     rf"|(?:{_WD},? )?(?P<m2>{_MON})\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:),?(?: (?P<y2>\d{{4}}))?"
     r"|(?P<iso>\d{4}-\d{2}-\d{2}))"
 )
 _CLOCK = (
     r"(?:(?P<h>\d{1,2})[:.](?P<mi>\d{2})(?:[:.](?P<s>\d{2})(?:\.\d+)?)?(?: ?(?P<ap>[ap])\.?m\b\.?)?"
-    r"|(?P<h2>\d{1,2}) ?(?P<ap2>[ap])\.?m\b\.?|(?P<h3>\d{1,2}) o'?clock|(?P<word>noon|midday|midnight)"
+    r"|(?P<h2>\d{1,2}) ?(?P<ap2>[ap])\.?m\b\.?|(?P<h3>\d{1,2}) o'?clock|\b(?P<word>noon|midday|midnight)\b"
     r"|(?P<frac>half|quarter) (?P<rel>past|to) (?P<h4>\w+))"
 )
 _RELDAY = rf"(?:today|yesterday|the day before yesterday|tonight|(?:(?:on|last|this|this past) )?{_WD}\b)"
