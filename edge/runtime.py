@@ -7,12 +7,13 @@ Each loop here is thin: it takes a message, calls a pure step, publishes what ca
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from edge.bus import Bus, Subscription
 from edge.capture.base import Speed
+from edge.capture.device import read_device
 from edge.capture.sink import CaptureHealth
 from edge.clock import US, Clock, SystemClock
 from edge.config import Config
@@ -22,10 +23,13 @@ from edge.logs import Log
 from edge.messages import Health, Message, Observation, RawWindow, WindowCommitted
 from edge.perception.light import LightPerception
 from edge.pipeline import Pipeline, Totals
+from edge.power import PowerState
+from edge.power import step as power_step
 from edge.recorder import Recorder
 from edge.voice.service import VoiceService
 from storage import Store
 from storage.health import HealthEvent
+from storage.records import Device
 
 _log = Log("runtime")
 _WAIT_S = 0.2
@@ -85,6 +89,7 @@ class Runtime:
     totals: Totals = field(default_factory=Totals)
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     began: int = 0
+    power: PowerState = field(default_factory=PowerState)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
     _last_commit: int | None = None
@@ -108,7 +113,7 @@ class Runtime:
             if isinstance(raw, RawWindow):
                 self._in_hand = None if again is not None else raw
                 again = None
-                self.bus.publish(self.light.step(raw))
+                self.bus.publish([self._powered(o) for o in self.light.step(raw)])
                 self._in_hand = None
             elif self.captured.is_set() and not self.raw.backlog():
                 self.perceived.set()
@@ -178,6 +183,7 @@ class Runtime:
             "backlog": self.bus.backlog(),
             "dropped": self.bus.dropped(),
             "voice": voice,
+            "power": {"mode": self.power.mode, "battery": self.power.battery},
             "fell_back": fell_back,
             "services": self.states,
             "totals": asdict(self.totals),
@@ -200,6 +206,15 @@ class Runtime:
                     self.recorder.write(message.window)
         self.totals.count(messages)
         self.bus.publish(messages)
+
+    def _powered(self, observation: Observation) -> Observation:
+        """A live window carries the device's state at its end; a recording was made on another device."""
+        if not self.live:
+            return observation
+        self.power = power_step(self.power, read_device(), self.wall.mono())
+        level = None if self.power.battery is None else round(self.power.battery)
+        device = Device(battery=level, charging=self.power.mode == "charging", mode=self.power.mode)
+        return Observation(replace(observation.window, device=device))
 
     def _age(self, now: int, then: int | None, *, wall: bool = False) -> float | None:
         """Seconds since then; a recording's frames are as old as its own clock says they are not, so they have none."""
