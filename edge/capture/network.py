@@ -40,11 +40,15 @@ class StreamDriver:
 
     def open(self, closed: threading.Event) -> None:
         del closed  # FFmpeg keeps to the time limit by itself
-        options = {"fflags": "nobuffer", "analyzeduration": "2000000", "protocol_whitelist": _PROTOCOLS}
+        options = {"analyzeduration": "1000000", "fpsprobesize": "0", "protocol_whitelist": _PROTOCOLS}
         if self._url.startswith("rtsp"):
             options["rtsp_transport"] = "tcp"
+        begin = self._clock.mono()
         try:
             self._container = av.open(self._url, options=options, timeout=(self._timeout_s, self._timeout_s))
+        except av.InvalidDataError as error:  # which RTSP says of silence, too
+            late = self._clock.mono() - begin >= 0.9 * self._timeout_s * US
+            raise CameraError(self._sentence(av.TimeoutError(0, "") if late else error)) from error
         except (av.FFmpegError, OSError, ValueError) as error:
             raise CameraError(self._sentence(error)) from error
         if not self._container.streams.video:
@@ -66,7 +70,7 @@ class StreamDriver:
         now = self._clock.mono()
         if now < self._due:
             return None
-        self._due = max(self._due + self._every_us, now - self._every_us)
+        self._due = max(self._due, now - self._every_us) + self._every_us
         width, height = bound(frame.width, frame.height, self._limit)
         image = frame.reformat(width=width, height=height, format="bgr24", interpolation="AREA").to_ndarray()
         return np.ascontiguousarray(np.rot90(image, (frame.rotation // 90) % 4), dtype=np.uint8)

@@ -64,7 +64,7 @@ class V4l2Driver:
         good, image = self._capture.retrieve()
         if not good or image is None:
             return None
-        self._due = max(self._due + self._every_us, now - self._every_us)
+        self._due = max(self._due, now - self._every_us) + self._every_us
         return fit(np.asarray(image, dtype=np.uint8), self._limit)
 
     def release(self) -> None:
