@@ -30,7 +30,7 @@ class FileSound:
         check_file(path)
         self.path = path
         self.t_start = t_start
-        self._offset = offset_s
+        self.offset_s = offset_s
         self._container = open_container(path)
         if not self._container.streams.audio:
             self._container.close()
@@ -61,7 +61,7 @@ class FileSound:
         while self._position < wanted and len(self._buffer):
             count = min(step, wanted - self._position, len(self._buffer))
             at = self.t_start + self._position * US // RATE
-            out.append(Sound(at, self._offset, self._buffer[:count].copy()))
+            out.append(Sound(at, self.offset_s, self._buffer[:count].copy()))
             self._buffer = self._buffer[count:]
             self._position += count
         return out

@@ -75,6 +75,8 @@ class RecordedSource(Source[Frame], Protocol):
 class RecordedSound(Protocol):
     """Sound from storage, taken by time."""
 
+    offset_s: int  # the wearer's UTC offset that its chunks carry, seconds; whoever plays it keeps it true
+
     def describe(self) -> str:
         """What it is, for people."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from edge.bus import Bus, Subscription
+from edge.bus import Bus
 from edge.capture.base import RecordedSound, Source
 from edge.capture.reopen import LiveFeed
 from edge.capture.sink import CaptureHealth, Sink
@@ -35,10 +35,8 @@ class LiveCapture:
         settings: Capture,
         *,
         time: SteadyTime | None = None,
-        raw_windows: Subscription | None = None,
         duration_s: float | None = None,
     ) -> None:
-        del raw_windows  # a camera cannot wait: the bus spills to disk
         self._clock, self._maker = clock, maker
         self._time = time or SteadyTime(clock)
         self._camera = LiveFeed(source, settings, clock, self._time, maker.recording, "camera")

@@ -38,6 +38,7 @@ class RecordedCapture:
         self._clock, self._speed, self._until = clock, speed, until_t
         self._sink = Sink(maker, bus, raw_windows)
         self._played = 0  # how far the recording was played, microseconds UTC
+        self._offset = source.offset_s
         self._lag = 0  # monotonic time minus recording time while playing in real time
 
     def run(self, stop: threading.Event) -> None:
@@ -53,6 +54,9 @@ class RecordedCapture:
         self._played = self._source.t_start if begin is None else begin
         self._lag = self._clock.mono() - self._played
         while frame is not None and self._play_to(frame.t, stop):
+            self._offset = frame.offset_s  # clocks may change within a recording
+            if self._sound is not None:
+                self._sound.offset_s = frame.offset_s
             self._sink.take(frame, stop)
             frame = self._next()
         if frame is None:
@@ -102,5 +106,5 @@ class RecordedCapture:
                     return False
             for sound in self._sound.until(self._played) if self._sound is not None else ():
                 self._sink.take(sound, stop)
-            self._sink.take(Tick(self._played, self._source.offset_s), stop)
+            self._sink.take(Tick(self._played, self._offset), stop)
         return goal == t and not stop.is_set()

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import threading
 
+from edge.capture.filetime import offset_at
 from edge.clock import US, Clock
 
 _STEP_US = US  # smaller differences are the clock being slewed
 
 
 class SteadyTime:
-    """Wall time for captured items, from any thread."""
+    """Wall time for captured items, from any thread.  `zone`: the wearer's IANA zone, "" for the machine's."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, zone: str = "") -> None:
+        self._clock, self._zone = clock, zone
         self._lock = threading.Lock()
         self._wall, self._mono = clock.now(), clock.mono()
         self._last = self._wall
@@ -38,4 +39,4 @@ class SteadyTime:
 
     def offset(self) -> int:
         """The wearer's UTC offset in seconds, now."""
-        return self._clock.offset()
+        return offset_at(self.now(), self._zone) if self._zone else self._clock.offset()

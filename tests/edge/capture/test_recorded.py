@@ -12,7 +12,7 @@ from edge.capture.camera import file_sound, open_recorded, profile_for
 from edge.capture.recorded import RecordedCapture
 from edge.capture.windows import WindowMaker
 from edge.clock import US, ReplayClock, SystemClock, parse_time
-from edge.config import Config
+from edge.config import Config, Owner
 from edge.errors import MediaError, MissingFile
 from edge.messages import RawWindow, Sound
 
@@ -175,3 +175,18 @@ def test_a_video_without_a_track_is_silent_and_short_ones_are_clips(tmp_path: Pa
     assert (profile_for(source, None, CONFIG), profile_for(source, "wear", CONFIG)) == ("clip", "wear")
     with pytest.raises(MediaError, match="holds no sound"):
         file_sound(str(path), source)
+
+
+def test_windows_carry_the_offset_that_held_then(tmp_path: Path, media: ModuleType) -> None:
+    """Summer time begins ten seconds into the recording."""
+    clip = media.write_video(
+        tmp_path / "a.mp4", [0, 24_000], [9, 9], tone_s=25.0, metadata={"creation_time": "2026-03-29T00:59:50.000000Z"}
+    )
+    config = Config(owner=Owner(zone="Europe/Zurich"))
+    source = open_recorded(str(clip), config)
+    source.open(threading.Event())
+    bus = Bus()
+    queue = bus.subscribe("raw_windows")
+    maker = WindowMaker("r", CONFIG.memory.clip, start=source.t_start, offset_s=source.offset_s)
+    RecordedCapture(source, file_sound("default", source), maker, bus, ReplayClock(START[0])).run(threading.Event())
+    assert [w.offset_s for w in drain(queue)] == [3600, 7200, 7200]

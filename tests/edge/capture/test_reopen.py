@@ -290,3 +290,5 @@ def test_steady_time_waits_out_a_step_back_and_follows_a_step_forward() -> None:
     assert time.ahead_s == 0
     clock.shift -= s(0.3)
     assert time.now() == T0 + s(5) + s(86_400)
+    assert SteadyTime(ReplayClock(T0, 3600)).offset() == 3600
+    assert SteadyTime(ReplayClock(T0, 3600), "America/New_York").offset() == -18_000
