@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ import pytest
 from edge.capture.camera import live_sound
 from edge.capture.microphone import MicrophoneDriver, SoundClock
 from edge.capture.pump import Pump
+from edge.capture.reopen import LiveFeed
 from edge.capture.steady import SteadyTime
 from edge.clock import US, ReplayClock, SystemClock
+from edge.config import Capture
 from edge.errors import AudioError, MissingFile
 from edge.messages import Pcm, Sound
+from storage.records import Gap
 
 OPEN = threading.Event()
 
@@ -128,14 +133,51 @@ def test_a_file_can_stand_in_for_the_microphone(tmp_path: Path) -> None:
     assert source.describe() == "microphone default"
 
 
+def _microphone() -> Pump[Pcm, Sound]:
+    return Pump(MicrophoneDriver, SoundClock(SteadyTime(SystemClock())).stamp, keep=100, error=AudioError)
+
+
 @pytest.mark.audio
-def test_the_virtual_microphone_is_heard() -> None:
-    pytest.importorskip("pyaudio")
-    pump = Pump(MicrophoneDriver, SoundClock(SteadyTime(SystemClock())).stamp, keep=20, error=AudioError)
+def test_what_is_played_into_the_virtual_microphone_is_heard(
+    virtual_microphone: None, tmp_path: Path, media: ModuleType
+) -> None:
+    tone = [0.5 * float(np.sin(2 * np.pi * 440 * i / 16_000)) for i in range(4 * 16_000)]
+    wav = media.write_wav(tmp_path / "tone.wav", tone, rate=16_000)
+    pump = _microphone()
     pump.open(OPEN)
-    heard = [pump.read(5) for _ in range(10)]
+    assert pump.read(10) is not None
+    with subprocess.Popen(["paplay", "--device=micfeed", str(wav)]) as player:
+        heard = [sound for _ in range(30) if (sound := pump.read(5)) is not None]
+        player.kill()
     pump.close()
-    assert all(s is not None and 1500 <= len(s.pcm) <= 1700 for s in heard)
+    assert all(abs(b.t - a.t - len(a.pcm) * US // 16_000) <= 20 for a, b in pairwise(heard))
+    spectrum = np.abs(np.fft.rfft(np.concatenate([s.pcm for s in heard])[-16_000:]))
+    assert int(spectrum.argmax()) == 440
+
+
+@pytest.mark.audio
+def test_a_lost_microphone_comes_back_with_its_gap(virtual_microphone: None) -> None:
+    drivers: list[MicrophoneDriver] = []
+
+    def make() -> MicrophoneDriver:
+        drivers.append(MicrophoneDriver())
+        return drivers[-1]
+
+    clock = SystemClock()
+    time = SteadyTime(clock)
+    settings = Capture(backoff_s=0.2, backoff_max_s=0.4, stale_s=5)
+    feed = LiveFeed(Pump(make, SoundClock(time).stamp, error=AudioError), settings, clock, time, "r", "microphone")
+    items: list[Sound | Gap] = []
+    while len(items) < 5:
+        items += feed.poll(OPEN, 0.5)
+    child = drivers[-1]._child
+    assert child is not None
+    child.kill()
+    while not any(isinstance(item, Gap) for item in items):
+        items += feed.poll(OPEN, 0.5)
+    feed.close()
+    assert [g.reason for g in feed.gaps] == ["The microphone stopped: check that it is connected."]
+    assert isinstance(items[-1], Sound)
 
 
 def test_without_a_sound_device_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
