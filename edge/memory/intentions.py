@@ -16,7 +16,7 @@ _OPENERS = re.compile(
     r"\b(?:"
     r"remind me (?:to|that i (?:have|need) to|about)"
     r"|(?:do not|don't|dont) let me forget (?:to|about)"
-    r"|i (?:really |still |also )?(?:have|need|want|ought|got|plan|intend|promised?)(?:ed)? to"
+    r"|i (?:really |still |also )?(?:have|need|want|ought|plan|intend|promise|promised) to"
     r"|i've (?:really |still |also )?got to"
     r"|i (?:must|should)(?: not forget to| remember to)?"
     r"|i(?:'ll| will| am going to|'m going to|'m gonna| gotta) (?:need to |have to |remember to )?"
@@ -34,6 +34,8 @@ _IDLE = re.compile(
 _DROP = re.compile(
     r"\b(?:never mind|forget (?:it|that|about it)|i (?:don't|do not) (?:have|need) to)\b\s*(?P<what>[^.!?;]*)", re.I
 )
+# Where the act ends and something else begins
+_REST = re.compile(r",? (?:and|but|so) (?:i|we|he|she|they|it)\b|,? because\b|, (?:but|so)\b", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?P<due>(?:before|after|when|once|until|by|at|on|in|as soon as|tonight|tomorrow|later|this (?:morning|afternoon|evening)"
     r"|next)\b.*)$",
@@ -59,9 +61,7 @@ def _of(said: Utterance, window: Window) -> list[Intention]:
     for match in _OPENERS.finditer(said.text):
         opener = said.text[match.start() : match.start("what")]
         what = " ".join(match["what"].split()).strip(" ,")
-        what = re.split(
-            r",? (?:and|but|so|because) (?:i|we|he|she|they|it)\b|, (?:but|so|because)\b", what, flags=re.I
-        )[0]
+        what = _REST.split(what)[0]
         strong = _STRONG.search(opener)
         if len(content(what)) < 1 or len(what) < 3 or _IDLE.match(what) or (not strong and len(words(what)) < 3):
             continue
