@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from edge.agent import rules_choice, rules_facts, rules_order, rules_places, rules_sessions, rules_speech, rules_times
 from edge.agent.draft import Draft
-from edge.agent.question import Form, Query
+from edge.agent.forms import Form
+from edge.agent.question import Query
 from edge.agent.view import View
 
 Rule = Callable[[View, Query], Draft | None]

@@ -48,7 +48,11 @@ def clock_of(minute: int) -> str:
 _PAST = {
     "take": "took", "put": "put", "cut": "cut", "eat": "ate", "drink": "drank", "make": "made", "do": "did", "go": "went",
     "have": "had", "get": "got", "leave": "left", "see": "saw", "throw": "threw", "begin": "began", "say": "said",
-    "shut": "shut", "set": "set", "read": "read", "sleep": "slept", "feed": "fed", "buy": "bought", "give": "gave",
+    "shut": "shut", "set": "set", "read": "read", "sleep": "slept", "feed": "fed", "tell": "told", "hear": "heard", "find": "found", "keep": "kept", "bring": "brought", "lose": "lost",
+    "feel": "felt", "think": "thought", "run": "ran", "write": "wrote", "drive": "drove", "speak": "spoke", "meet": "met",
+    "wear": "wore", "sit": "sat", "stand": "stood", "pay": "paid", "send": "sent", "sing": "sang", "ride": "rode", "hang": "hung",
+    "hold": "held", "come": "came", "break": "broke", "build": "built", "catch": "caught", "choose": "chose", "shake": "shook",
+    "buy": "bought", "give": "gave",
 }  # fmt: skip
 
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
+from edge.agent.forms import RULES, Form
 from edge.retrieval import timephrase, words
 from edge.retrieval.timephrase import Span, Us, Zone
-
-Form: TypeAlias = Literal[
-    "when", "when_done", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time",
-    "usual_next", "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply",
-    "said_what", "text", "session", "wrong", "during", "recipe_had", "amount", "step_when", "now", "lookup",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,72 +64,27 @@ _RECORDING = re.compile(
     re.IGNORECASE,
 )
 _CONTEXT = re.compile(
-    r"^(?:while|when|as|during the time|the time) (?:i (?:was|were) (?:busy )?(?:to )?|i (?:last )?)(?P<what>[^?]+?), "
+    r"^(?:while|when|as|during the time|the time) i (?:(?:was|were) )?(?:(?:busy|working|trying) )?(?:to )?(?:last )?(?P<what>[^?]+?), "
     r"(?P<rest>(?:how|what|which|when|where|did|who|at)\b.+)$",
     re.IGNORECASE,
 )
-_I = r"(?:i|we)"
-_AUX = r"(?:did|have|had|do|was|were|am)"
-_USUAL = r"(?:usually|normally|typically|generally|most often|mostly|often|tend to|commonly|regularly)"
-_EVER = r"(?:ever |already |actually |really |even )*"
-
-
-def _rules() -> list[tuple[Form, re.Pattern[str]]]:
-    """The forms, most special first.  Groups: vp (a verb phrase), obj, a/b (two phrases), who, ord, unit, not."""
-    table: list[tuple[Form, str]] = [
-        ("session", r"(?:when|at what time|what time) did i (?:start|begin|do|have|make|record) the (?:session|task|activity|recording|job|work|one)\b(?P<vp>.*\u00a7\d.*)"),
-        ("session", r"(?:when|which|what)\b.*\b(?:session|task|recording|activity)\b.*\b(?:describe[ds]?|summari[sz]ed?|like this)\b(?P<vp>.*)"),
-        ("days_since", rf"how (?:many days|long) (?:ago|back) (?:did|was it (?:that )?|have) ?{_I}? ?(?:(?P<ord>last|first) )?(?P<vp>.+)"),
-        ("days_since", rf"how (?:many days|long) (?:is it|has it been|has passed|have passed|ago was it|is it now|passed) since {_I} (?:have )?(?:last )?(?P<vp>.+)"),
-        ("count_days", rf"(?:on |in )?how many (?:different |distinct )?(?:of )?(?:the |my |these )?(?:different |distinct )?(?:recorded )?days\b.*?\b{_AUX} {_I} (?P<not>not |never )?{_EVER}(?P<vp>.+)"),
-        ("days_without", rf"(?:on |in )?(?:which|what) (?:of )?(?:the |my |these )?(?:recorded )?days\b.*?\b(?:{_AUX} {_I} (?:not|never)|(?:didn't|haven't|hadn't) {_I}|(?:{_AUX} {_I} )?(?:skip(?:ped)?|miss(?:ed)?|(?:went|go|gone) without)) (?P<vp>.+?)(?: at all| even once)?"),
-        ("days_without", r"(?:on )?(?:which|what) days (?:passed|went by|were there) without (?:me |my )?(?P<vp>.+)"),
-        ("days_with", rf"(?:on |in )?(?:which|what) (?:of )?(?:the |my |these )?(?:recorded )?(?:days?|dates?)\b.*?\b{_AUX} {_I} {_EVER}(?P<vp>.+)"),
-        ("usual_time", rf"(?:at )?(?:about |around |roughly )?(?:when|what time(?: of (?:the )?day)?|what hour)(?: of (?:the )?day)? do {_I} {_USUAL} (?:first )?(?P<vp>.+)"),
-        ("usual_time", rf"(?:what(?: is|'s) (?:my|the) usual time (?:to|for|of|when i)|what time do i {_USUAL}) (?P<vp>.+)"),
-        ("usual_next", rf"what (?:do|will|would) {_I} {_USUAL} (?:start|do|begin|turn to)?(?: doing| next| then| right| directly)* ?(?:next )?after (?:that )?(?P<vp>.+)"),
-        ("usual_next", rf"after (?P<vp>.+?),? what do {_I} {_USUAL} (?:start|do|begin).*"),
-        ("usual_next", rf"what {_USUAL} (?:comes|follows|happens) (?:next )?after (?P<vp>.+)"),
-        ("count", rf"how (?:many times|often|frequently)(?: in (?:all|total))? {_AUX} {_I} {_EVER}(?P<vp>.+?)(?: in (?:all|total)| so far| until now| up to now| altogether)*"),
-        ("count", r"how many (?P<obj>.+?) (?:did|have) (?:i|we) (?P<verb>\w+(?: up| out| down| away| off| on)?)(?: in (?:all|total)| so far| today)*"),
-        ("wrong", r"(?:what|where|did anything|was anything) (?:went wrong|go wrong|was wrong|did i do wrong|mistake\b.*?|error\b.*?|did i get wrong|was my mistake)(?: when| while| at| in| with| during| on| for| i)*\b(?: the)?(?: step)?(?P<vp>.*)"),
-        ("duration", rf"how (?:long|(?:many|much) (?P<unit>seconds?|minutes?|hours?|time)) (?:in all |altogether )?(?:did|have|was|were|had) (?:{_I}|it) (?:spend|spent|take|took|taken|need|needed|last|be|been|busy)?(?: me| on| doing| to| for| with| in)*\b ?(?P<vp>.*)"),
-        ("duration", r"how long (?:was|lasted|did) (?:the |my )?(?P<vp>.+?)(?: last| take)?"),
-        ("order", r"(?:which|what)(?: of (?:these|the two|them))?(?: of (?:these|the two|them))?,? ?(?:thing |step |one )?(?:did i|was|came|happened|have i)? ?(?:do|start|begin|done|come|happen)? ?(?:first|earlier|sooner)(?: of all)?[:,]? (?P<alts>.+ or .+)"),
-        ("order", r"did i (?P<alts>.+ or .+?) (?:first|earlier)"),
-        ("before_than", rf"did {_I} (?P<a>.+?) (?P<ord>before|after) (?:{_I} )?(?P<b>.+)"),
-        ("next", r"(?:what|which|(?:what|which) (?:\w+[- ]?){0,2}?(?:step|activity|action|thing|task|one))(?: else)? (?:did|was|have) (?:i|we) (?:do|doing|done|start|started|begin|begun|take|perform|turn to)?(?: doing)?(?: next| then| right| just| immediately| directly| straight| shortly)* ?after(?:wards)?\b(?P<vp>.*)"),
-        ("previous", r"(?:what|which|(?:what|which) (?:\w+[- ]?){0,2}?(?:step|activity|action|thing|task|one))(?: else)? (?:did|was|have|had) (?:i|we) (?:been )?(?:do|doing|done|start|started|begin|begun|take|perform)?(?: doing)?(?: right| just| immediately| directly| straight| shortly)* ?before(?:hand)?\b(?P<vp>.*)"),
-        ("next", r"what (?:came|happened|followed|was)(?: next| right| just| immediately| directly)* ?(?:after)?\b (?P<vp>.*\u00a7\d.*)"),
-        ("next", r"after (?P<vp>.+?),? (?:what|which \w+) did i (?:do|start|begin)(?: next| then)?"),
-        ("previous", r"before (?P<vp>.+?),? (?:what|which \w+) (?:did|had) i (?:do|done|start|begin)"),
-        ("taken_from", r"(?:from )?where (?:had|did|have) i (?:taken?|took|got(?:ten)?|get|picked? up|pick up|fetch(?:ed)?|bring|brought) (?P<obj>.+?)(?: (?:up )?from| out of)?(?: (?:before|when|that) i (?:put|placed|set) (?:it|them) (?:down|back|away)?.*)?"),
-        ("put", r"where (?:did|have|had) i (?:(?P<ord>last|first) )?(?:put|place|placed|leave|left|set|lay|laid|store|stored|stow|hang|hung|drop|dropped|park|parked|hide|hid)(?: (?:down|back|away))? (?P<obj>.+?)(?: (?:down|back|away|last))?(?: (?:that|which|after|when) i (?:had )?(?:pick|picked|took|take|taken|grabbed)\b.*)?"),
-        ("put", r"where (?:is|are|was|were|'s|did|have|can|could) (?:i )?(?:(?:last )?(?:see|seen|find|saw|found) )?(?P<obj>(?:the|my|our|those|these|that|this|a|an|all)\b.+?)(?: (?:now|last|seen|kept|put|located|left|stored|last seen))*"),
-        ("said_when", r"(?:when|at what time|what time) (?:did|was it that) (?P<who>.+?) (?:tell|told|say|said|ask|asked|mention|mentioned|answer|answered|remark|reply|explain)(?: (?:to )?(?:me|us))?(?: that)?[:,]? ?(?P<vp>\u00a7\d)"),
-        ("reply", r"what (?:did|was) (?P<who>.+?) (?:answer|reply|respond|say|said|answered)(?: back)?(?: to me)?,? (?:when|after|as) (?:i|we|\w+) (?:had )?(?:ask|asked|say|said|told|tell|replied|mentioned)(?: \w+)?[:,]? ?(?P<vp>\u00a7\d)"),
-        ("reply", r"what was (?P<who>.+?)(?:'s)? (?:answer|reply|response) (?:to|when i (?:asked|said))[:,]? ?(?P<vp>\u00a7\d)"),
-        ("now", r"(?:what(?:'s| is| does| am| are)|who(?:'s| is)) (?P<vp>(?:this|that|it|i (?:holding|doing|looking at|seeing)|in front of me|in my hands?|talking|speaking|happening|going on)\b.*)"),
-        ("amount", r"(?:what was the |what's the |what is the )?(?:exact )?(?:how much|quantity|amount|weight)(?: of)? (?P<a>.+?) (?:used|was used|went|put|added|did i (?:use|weigh|add|put))(?: in(?:to)?| for| to)? (?P<b>.+)"),
-        ("amount", r"how (?:much|many grams)(?: of)? ?(?P<a>.*?) ?did i (?:weigh|measure|use|add)(?: out)?(?: of)? ?(?P<b>.*)"),
-        ("text", r"what (?:did|does|do|was|is) (?:(?:written|printed|shown|displayed) on )?(?P<obj>(?:the|that|this|my|a|an)\b.+?)(?: (?:say|read|show|display|tell me|state)s?)?(?: when\b.*| at the (?:start|beginning|end)\b.*)?"),
-        ("said_what", r"what (?:did|have|has) (?P<who>(?!i\b|we\b)[\w ']+?) (?:say|said|tell|told|mention|ask|explain)(?: (?:to )?(?:me|us))?(?: about)? ?(?P<vp>.*)"),
-        ("recipe_had", r"which of (?:these|the following) ingredients? (?:is|are|was|were) (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),
-        ("step_when", r"when did i (?:perform|do|carry out) (?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>.+)"),
-        ("step_when", r"which of (?:these|the following) time segments? (?:belongs?|corresponds?|matches)(?: to)? (?:the )?(?P<vp>.+)"),
-        ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
-        ("when", rf"(?:at )?(?:when|what time|what hour)(?: exactly)? {_AUX} {_I} (?:(?P<ord>last|first) )?{_EVER}(?P<vp>.+?)(?: for the (?P<ord2>last|first) time)?"),
-        ("when", rf"(?:when|what time|what)(?: was|'s| is) the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_I} (?:have )?(?P<vp>.+)"),
-        ("when", r"(?:at what time|when) was (?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
-        ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
-        ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),
-        ("did", rf"(?:did|have|had|was|were) {_I} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: at all| yet)?"),
-        ("did", rf"(?:didn't|haven't|hadn't) {_I} {_EVER}(?P<vp>.+?)(?: at all| yet)?"),
-    ]  # fmt: skip
-    return [(form, re.compile(pattern, re.IGNORECASE)) for form, pattern in table]
-
-
-_RULES = _rules()
+_CONTEXT_AFTER = re.compile(
+    r"^(?P<rest>(?:how|what|which)\b.*?(?:\u00a7\d.*?|how (?:often|many times)\b.*?)?),? (?:when|while|as) i "
+    r"(?!(?:ask|said|say|told|picked|took|last|first)\w*\b)(?:(?:was|were) )?(?:(?:busy|working|trying) )?(?:to )?"
+    r"(?P<what>[^?\u00a7:]+?)(?P<tail>: .*)?$",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"^(?:(?:please|hey|ok|okay|so|and|well|now|then|do you (?:still )?(?:know|remember)|i wonder|i want to know|i'd like to know|"
+    r"(?:can|could|would|will) you(?: please)? (?:tell|remind|show|say|find|list|give|count)(?: to)?(?: me| us)?(?: out)?|"
+    r"(?:please )?(?:tell|remind|show|list|name|give|find|count|say)(?: me| us)?(?: out)?(?: for me)?)\b[, :]*)+",
+    re.IGNORECASE,
+)
+_PRESENT = re.compile(r"(?:right )?now$|at the moment$", re.IGNORECASE)  # "where is it now" asks for the last place
+_PICKED = re.compile(
+    r"^i (?:picked up|took|grabbed|lifted) (?P<o>.+?)[;.,:] ?(?:and )?where did i (?:put|place|leave) (?:it|them)(?: (?:down|back|away))?$",
+    re.IGNORECASE,
+)
 
 
 def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
@@ -150,28 +99,42 @@ def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
             recording = points[0]
             body = body[: m.start()] + " " + body[m.end() :]
     found = timephrase.extract(body, zone)
-    body = re.sub(r"\s+", " ", found.rest).strip(" ?.!")
-    body = re.sub(
-        r"^(?:(?:please|hey|ok|okay|so|and|well|can you tell me|could you tell me|tell me|do you know|i wonder)[, ]+)+",
-        "",
-        body,
-        flags=re.I,
-    )
+    body, context = _normal(found.rest, quotes)
+    for form, pattern in RULES:
+        if (m := pattern.fullmatch(body)) is not None:
+            spans = (
+                found.spans
+                if form in ("now", "during")
+                else tuple(s for s in found.spans if not _PRESENT.match(s.text))
+            )
+            return _query(text, form, m, quotes, spans, recording, context, choices, body)
+    clause = _clause(body, quotes)
+    return Query(text, "lookup", (clause,), found.spans, recording, context, choices=choices)
+
+
+def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
+    """The bare question and the context it is set in ("when I made ramen", "while I fixed the bike")."""
+    body = re.sub(r"\s+", " ", body).strip(" ?.!")
+    body = re.sub(r"\s*\([^)\u00a7]*\)$", "", body)  # a remark in brackets at the end
     body = re.sub(r"^[,:; ]+", "", body)
-    body = re.sub(r" (?:so far|up to now|until now|in all|in total)\b", "", body) if "days" in body else body
-    context = ""
+    bare = _OPENING.sub("", body)
+    body = bare if re.match(r"\w", bare) else body
+    body = re.sub(
+        r",? (?:so far|up to now|until now|in all|in total|by now|now|then|lately|altogether)(?=$|,)", "", body
+    )
+    body = re.sub(r"\bdays (?:so far|up to now|until now|in all|in total)\b", "days", body)
+    body = body.strip(" ?.!,")
     if (m := _CONTEXT.match(body)) is not None:
-        context, body = m.group("what").strip(), m.group("rest").strip(" ,")
-    elif (
+        return m.group("rest").strip(" ,"), _fill(m.group("what").strip(), quotes)
+    if (
         m := re.match(r"^(?P<what>\u00a7\d) is (?:something|a thing|what) i \w+.*?\. (?P<rest>.+)$", body, re.I)
     ) is not None:
-        quoted = m.group("what")
-        body = re.sub(r"\bit\b", quoted, m.group("rest"), count=1)
-    for form, pattern in _RULES:
-        if (m := pattern.fullmatch(body)) is not None:
-            return _query(text, form, m, quotes, found.spans, recording, context, choices, body)
-    clause = _clause(body, quotes)
-    return Query(text, "lookup", (clause,), found.spans, recording, _fill(context, quotes), choices=choices)
+        return re.sub(r"\bit\b", m.group("what"), m.group("rest"), count=1), ""
+    if (m := _PICKED.match(body)) is not None:
+        return f"where did i put {m.group('o')} that i picked up", ""
+    if (m := _CONTEXT_AFTER.match(body)) is not None:
+        return (m.group("rest") + (m.group("tail") or "")).strip(" ,"), _fill(m.group("what").strip(), quotes)
+    return body, ""
 
 
 def _query(
@@ -191,11 +154,17 @@ def _query(
     else:
         clauses = (_clause(g.get("vp") or "", quotes),)
     ordinal = (g.get("ord") or g.get("ord2") or "").lower()
-    ordinal = {"latest": "last", "most recent": "last", "earliest": "first"}.get(ordinal, ordinal)
+    ordinal = {
+        "latest": "last",
+        "most recent": "last",
+        "earliest": "first",
+        "most recently": "last",
+        "recently": "last",
+    }.get(ordinal, ordinal)
     negated = bool(g.get("not")) or body.lower().startswith(("didn't", "haven't", "hadn't"))
-    unit = (g.get("unit") or g.get("prep") or "").strip().lower()
+    unit = (g.get("unit") or g.get("unit2") or g.get("prep") or "").strip().lower()
     who = (g.get("who") or "").strip()
-    return Query(text, form, clauses, spans, recording, _fill(context, quotes), ordinal, who, negated, unit, choices)
+    return Query(text, form, clauses, spans, recording, context, ordinal, who, negated, unit, choices)
 
 
 def _two(text: str) -> tuple[str, str]:

@@ -170,7 +170,7 @@ def _end_of(view: View, item: Item, scope: Scope) -> Item | None:
     return later[0] if later else None
 
 
-_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop stopped complete completed done".split())
+_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop stopped complete completed".split())
 
 
 def _ends(item: Item, wanted: str) -> bool:

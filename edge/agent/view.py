@@ -25,7 +25,7 @@ _SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "pers
 _BEGINS = frozenset(
     words.key(w) for w in "start begin begins do work make making cook prepare perform have activity".split()
 )
-_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop complete completed done".split())
+_ENDS = frozenset(words.key(w) for w in "finish finished end ends stop complete completed".split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _IRREGULAR = {
         "drive": "drove driven", "fall": "fell fallen", "fly": "flew flown", "forget": "forgot forgotten",
         "grow": "grew grown", "know": "knew known", "ride": "rode ridden", "ring": "rang rung", "sing": "sang sung",
         "swim": "swam swum", "build": "built", "catch": "caught", "leave": "leaving", "spend": "spent", "sweep": "swept",
-        "hear": "heard", "be": "was were been is are am", "have": "has had", "knife": "knives", "leaf": "leaves",
+        "hear": "heard", "use": "used", "tie": "tied", "die": "died", "be": "was were been is are am", "have": "has had", "knife": "knives", "leaf": "leaves",
         "loaf": "loaves", "shelf": "shelves", "half": "halves", "foot": "feet", "tooth": "teeth", "man": "men",
         "woman": "women", "child": "children", "person": "people", "mouse": "mice", "life": "lives", "wife": "wives",
     }.items()
