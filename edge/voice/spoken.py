@@ -92,19 +92,19 @@ def speakable(text: str) -> str:
     return " ".join(text.split())
 
 
-def sentences(text: str, longest: int = 140) -> list[str]:
+def sentences(text: str, longest: int = 140, first: int = 48) -> list[str]:
     """Cut speakable text where a voice may pause: at sentence ends, and long sentences at a comma or colon.
 
-    The first sound is heard once the first part is made, so parts are kept under `longest` characters where there is
-    a place to cut.  Joining the parts with spaces gives the text back.
+    The first sound is heard once the first part is made, so that part is at most `first` characters long and any other
+    at most `longest`, where there is a place to cut.  Joining the parts with spaces gives the text back.
     """
     parts: list[str] = []
     for sentence in re.split(r"(?<=[.!?])\s+", text.strip()):
         rest = sentence
-        while len(rest) > longest:
+        while len(rest) > (limit := longest if parts else first):
             places = [found.end() for found in re.finditer(r"[,;:](?=\s)", rest)]
-            fits = [place for place in places if 20 <= place <= longest]
-            place = fits[-1] if fits else next((place for place in places if place > longest), len(rest))
+            fits = [place for place in places if 8 <= place <= limit]
+            place = fits[-1] if fits else next((place for place in places if place > limit), len(rest))
             parts.append(rest[:place])
             rest = rest[place:].strip()
         if rest:

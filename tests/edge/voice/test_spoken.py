@@ -112,5 +112,8 @@ def test_sentences_are_cut_where_a_voice_pauses() -> None:
     assert parts[:3] == ["One.", "Two?", "Three!"]
     assert all(len(part) <= 140 for part in parts)
     assert " ".join(parts) == text
+    assert sentences("Mind the stove, it is still on, and you are leaving the kitchen now. Yes, yes.") == [
+        "Mind the stove, it is still on,", "and you are leaving the kitchen now.", "Yes, yes.",
+    ]  # fmt: skip
     assert sentences("   ") == []
     assert sentences("x" * 500) == ["x" * 500]
