@@ -6,6 +6,7 @@ Pictures are all decoded (later ones need earlier ones) but only turned into ima
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -99,10 +100,13 @@ class StreamDriver:
         for kinds, words in _WORDS:
             if isinstance(error, kinds):
                 return f"{self._sender()} {words}."
+        if getattr(error, "errno", None) == errno.EIO:
+            return f"{self._sender()} {_BROKEN}."
         reason = getattr(error, "strerror", None) or type(error).__name__
         return f"{self._sender()} cannot be read ({reason}): check the address and the network."
 
 
+_BROKEN = "broke off: check that it runs and is in reach"
 _WORDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((av.ConnectionRefusedError,), "refuses the connection: switch it on, or correct host and port"),
     ((av.ExitError, av.TimeoutError), "does not answer: check that it runs and is in reach"),
@@ -113,6 +117,7 @@ _WORDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((av.HTTPNotFoundError, av.FileNotFoundError), "has no such stream: correct the path"),
     ((av.InvalidDataError, av.DecoderNotFoundError, av.DemuxerNotFoundError), "sends nothing that is video"),
     ((av.EOFError,), "ended the stream"),
+    ((av.ConnectionResetError, av.BrokenPipeError), _BROKEN),
 )
 
 

@@ -101,9 +101,9 @@ class WindowMaker:
         sensed = max((t for t in (self._last_frame, self._heard) if t is not None), default=None)
         if sensed is not None and frame.t - sensed > self._gap_us:
             out += self._close(min(self._end(), frame.t))
-        if sensed is not None and not self._content() and frame.t - self._start >= self._interval_us:
-            self._begin(frame.t)
         self._note_hole(frame.t)
+        if self._told and self._told[-1].t_end > self._start and not self._content():
+            self._begin(frame.t)  # after a gap the windows are counted from here
         self._last_frame = frame.t
         slot = self._slot_of(frame.t)
         if slot != self._slot:

@@ -89,6 +89,14 @@ def test_a_long_gap_within_one_long_window_cuts_it_too() -> None:
     assert spans(out) == [(0, 10), (100, 110)]
 
 
+def test_after_a_gap_the_windows_are_counted_from_the_first_frame() -> None:
+    made = maker(start=T0, grace_s=1)
+    out = feed(made, *(tick(s) for s in range(62)), Gap("r", T0, T0 + 62 * US, "no camera"), frame(62), frame(67))
+    out += made.flush(T0 + 70 * US)
+    assert spans(out) == [(62, 70)]
+    assert [g.reason for g in out[0].gaps] == ["no camera"]
+
+
 def test_a_short_gap_stays_inside_its_window() -> None:
     made = maker(start=T0)
     out = feed(made, frame(0), frame(5), Gap("r", T0 + 5 * US, T0 + 25 * US, "why"), frame(25), frame(30))
