@@ -73,7 +73,7 @@ class EpisodeReader:
 
     def vectors(self, ids: list[int]) -> dict[int, Vector]:
         """Embeddings of episodes, shape (dim,) each."""
-        return vectors.get(self._db, "episode_vec", ids)
+        return vectors.get(self._db, "episode_vec", ids, "episode.known", self._until)
 
     def _rows(self, where: str, values: tuple[object, ...]) -> list[Episode]:
         return [_episode(row) for row in self._db.execute(_EPISODE + where, values)]

@@ -92,11 +92,16 @@ class LookupReader:
         return [Stretch(int(row[0]), int(e[0]), int(row[1]), int(e[1])) for row, e in zip(rows, ends, strict=True)]
 
     def actions(self) -> list[str]:
-        """The distinct actions of events, hopping along the index; includes those not known yet at `until`."""
-        return self._hop(
+        """The distinct actions of events known at `until`, hopping along the index."""
+        found = self._hop(
             "SELECT action FROM item INDEXED BY item_action WHERE kind = 'event' AND action > ? ORDER BY action LIMIT 1",
             (),
         )
+        known = (
+            "SELECT 1 FROM item i JOIN window w ON w.id = i.window_id "
+            "WHERE i.kind = 'event' AND i.action = ? AND w.t_end <= ? LIMIT 1"
+        )
+        return [a for a in found if self._db.execute(known, (a, self._until)).fetchone()]
 
     def objects(self, action: str) -> list[str]:
         """The distinct objects of one exact action known at `until`, hopping along the index."""

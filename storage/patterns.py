@@ -89,7 +89,7 @@ class PatternReader:
                 (*pattern_ids, self._until, self._until),
             ).fetchall()
         )
-        found = vectors.get(self._db, "pattern_vec", list(rows))
+        found = vectors.get(self._db, "pattern_vec", list(rows), "pattern_version.known", self._until)
         return {rows[row]: vector for row, vector in found.items()}
 
     def _rows(self, where: str, values: tuple[object, ...]) -> list[Pattern]:

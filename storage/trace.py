@@ -225,7 +225,7 @@ class TraceReader:
 
     def vectors(self, window_ids: list[int]) -> dict[int, Vector]:
         """Embeddings of windows, shape (dim,) each; windows with nothing to embed have none."""
-        return vectors.get(self._db, "window_vec", window_ids)
+        return vectors.get(self._db, "window_vec", window_ids, "window.t_end", self._until)
 
     def _windows(self, where: str, values: Iterable[object]) -> list[Window]:
         rows = self._db.execute(_WINDOW + where, tuple(values)).fetchall()

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from storage.connect import Connection
 from storage.errors import BadVector
+from storage.records import Us
 
 Vector = npt.NDArray[np.float32]
 
@@ -28,12 +29,17 @@ def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
         db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
 
 
-def get(db: Connection, table: str, rows: list[int]) -> dict[int, Vector]:
-    """The vectors of those rows that have one."""
+def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> dict[int, Vector]:
+    """The vectors of those rows that have one and are known: `known` is "owner.column", which must not be after `until`."""
     found: dict[int, Vector] = {}
+    owner = known.partition(".")[0]
     for start in range(0, len(rows), 500):
         part = rows[start : start + 500]
         marks = ",".join("?" * len(part))
-        for row, data in db.execute(f"SELECT rowid, embedding FROM {table} WHERE rowid IN ({marks})", part):
+        for row, data in db.execute(
+            f"SELECT rowid, embedding FROM {table} WHERE rowid IN "
+            f"(SELECT id FROM {owner} WHERE id IN ({marks}) AND {known} <= ?)",
+            (*part, until),
+        ):
             found[row] = np.frombuffer(data, dtype="<f4")
     return found
