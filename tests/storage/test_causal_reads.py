@@ -1,0 +1,231 @@
+"""Every read the store offers, against a memory whose future was taken away: a snapshot at t must tell the same."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from storage_support import DIM, SPACE, THINGS, US, VERBS, WHO, History, grow
+
+from storage import Snapshot, Store
+from storage.errors import NotFound
+from storage.lookup import all_words, any_words
+
+# What can be named by one argument or another; ids of rows that are not known at t among them.
+Call = Callable[[Snapshot, History, random.Random], Any]
+
+ALL_IDS = list(range(200))
+KINDS = ("caption", "event", "text", "speech")
+
+
+def span(h: History, rng: random.Random) -> tuple[int | None, int | None]:
+    """A range of time, now and then open on a side."""
+    low, high = sorted(rng.choice(h.ends) + rng.randint(-50, 50) * US for _ in range(2))
+    return rng.choice([None, low]), rng.choice([None, high])
+
+
+def each(ids: list[int], read: Callable[[int], Any]) -> list[Any]:
+    """A read for each of those ids; what is not there is told as such."""
+    found = []
+    for i in ids:
+        try:
+            found.append(read(i))
+        except NotFound as error:
+            found.append(str(error))
+    return found
+
+
+def arrays(found: dict[int, Any]) -> dict[int, bytes]:
+    return {k: v.tobytes() for k, v in found.items()}
+
+
+def searched(s: Snapshot, h: History, rng: random.Random) -> Any:
+    """Which rows are found, by words and by vectors.  (The order may rest on how common a word is in the whole file.)"""
+    start, end = span(h, rng)
+    query = np.asarray([rng.uniform(-1, 1) for _ in range(DIM)], dtype=np.float32)
+    told: list[Any] = []
+    for stratum in ("item", "window", "moment", "episode", "pattern"):
+        for vector in (None, query):
+            hits = s.search(stratum, "washing the cup, take a red door", vector, k=800, start=start, end=end)
+            told.append((stratum, sorted(h.id for h in hits)))
+        near = s.search(stratum, "", query, k=3)
+        told.append((stratum, [(h.id, h.dense_rank) for h in near]))
+    return told
+
+
+CALLS: dict[str, Call] = {
+    "trace.window": lambda s, h, r: each(ALL_IDS, s.trace.window),
+    "trace.windows": lambda s, h, r: (s.trace.windows(), s.trace.windows(*span(h, r), limit=r.randint(0, 5))),
+    "trace.recent": lambda s, h, r: s.trace.recent(r.randint(1, 9)),
+    "trace.span": lambda s, h, r: s.trace.span(3, 60),
+    "trace.after": lambda s, h, r: s.trace.after("two", r.randint(0, 9)),
+    "trace.before": lambda s, h, r: s.trace.before("one", r.randint(5, 99), r.randint(1, 9)),
+    "trace.newest_stored": lambda s, h, r: s.trace.newest_stored(),
+    "trace.first": lambda s, h, r: [s.trace.first(name) for name in ("one", "two", "none")],
+    "trace.last": lambda s, h, r: [s.trace.last(name) for name in (None, "one", "two", "none")],
+    "trace.count": lambda s, h, r: s.trace.count(),
+    "trace.recordings": lambda s, h, r: s.trace.recordings(),
+    "trace.days": lambda s, h, r: s.trace.days(),
+    "trace.items": lambda s, h, r: (
+        s.trace.items(KINDS),
+        s.trace.items(("event",), *span(h, r), limit=r.randint(0, 9)),
+    ),
+    "trace.events": lambda s, h, r: (s.trace.events(), s.trace.events(r.choice(VERBS), *span(h, r))),
+    "trace.event_terms": lambda s, h, r: sorted(s.trace.event_terms()),
+    "trace.neighbours": lambda s, h, r: [s.trace.neighbours(i, KINDS, 4) for i in s.trace.items(KINDS, limit=5)],
+    "trace.items_by_id": lambda s, h, r: s.trace.items_by_id(ALL_IDS),
+    "trace.entities": lambda s, h, r: (s.trace.entities(), s.trace.entities(r.choice(THINGS), *span(h, r))),
+    "trace.entity_names": lambda s, h, r: s.trace.entity_names(),
+    "trace.speakers": lambda s, h, r: s.trace.speakers(),
+    "trace.keyframes": lambda s, h, r: (s.trace.keyframes(), s.trace.keyframes(*span(h, r))),
+    "trace.gaps": lambda s, h, r: s.trace.gaps(),
+    "trace.vectors": lambda s, h, r: arrays(s.trace.vectors(ALL_IDS)),
+    "lookup.days": lambda s, h, r: s.lookup.days(),
+    "lookup.size": lambda s, h, r: s.lookup.size(),
+    "lookup.offset_at": lambda s, h, r: [s.lookup.offset_at(t) for t in h.ends],
+    "lookup.stretches": lambda s, h, r: (s.lookup.stretches(), s.lookup.stretches(*span(h, r), gap=30 * US)),
+    "lookup.actions": lambda s, h, r: s.lookup.actions(),
+    "lookup.objects": lambda s, h, r: [s.lookup.objects(v) for v in VERBS],
+    "lookup.events_of": lambda s, h, r: s.lookup.events_of([(v, o) for v in VERBS for o in THINGS], *span(h, r)),
+    "lookup.matching": lambda s, h, r: [
+        s.lookup.matching(all_words(("cup",)), KINDS, *span(h, r)),
+        s.lookup.matching(any_words(("plumber", "door")), KINDS, limit=r.randint(0, 9)),
+    ],
+    "lookup.times_of": lambda s, h, r: sorted(s.lookup.times_of("cup", *span(h, r))),
+    "episodes.get": lambda s, h, r: each(ALL_IDS, s.episodes.get),
+    "episodes.many": lambda s, h, r: s.episodes.many(ALL_IDS),
+    "episodes.between": lambda s, h, r: (s.episodes.between(), s.episodes.between(*span(h, r), limit=r.randint(0, 4))),
+    "episodes.recent": lambda s, h, r: s.episodes.recent(r.randint(1, 5)),
+    "episodes.last": lambda s, h, r: [s.episodes.last(name) for name in ("one", "two", "none")],
+    "episodes.of_window": lambda s, h, r: [s.episodes.of_window(i) for i in ALL_IDS],
+    "episodes.count": lambda s, h, r: s.episodes.count(),
+    "episodes.vectors": lambda s, h, r: arrays(s.episodes.vectors(ALL_IDS)),
+    "moments.get": lambda s, h, r: each(ALL_IDS, s.moments.get),
+    "moments.many": lambda s, h, r: s.moments.many(ALL_IDS),
+    "moments.between": lambda s, h, r: (s.moments.between(), s.moments.between(*span(h, r), limit=r.randint(0, 4))),
+    "moments.of_episode": lambda s, h, r: [s.moments.of_episode(i) for i in ALL_IDS],
+    "moments.count": lambda s, h, r: s.moments.count(),
+    "patterns.get": lambda s, h, r: each(ALL_IDS, s.patterns.get),
+    "patterns.all": lambda s, h, r: s.patterns.all(),
+    "patterns.versions": lambda s, h, r: [s.patterns.versions(i) for i in ALL_IDS],
+    "patterns.by_version_row": lambda s, h, r: s.patterns.by_version_row(ALL_IDS),
+    "patterns.edges": lambda s, h, r: [s.patterns.edges(i) for i in ALL_IDS],
+    "patterns.of_episode": lambda s, h, r: [s.patterns.of_episode(i) for i in ALL_IDS],
+    "patterns.count": lambda s, h, r: s.patterns.count(),
+    "patterns.vectors_of": lambda s, h, r: arrays(s.patterns.vectors_of(ALL_IDS)),
+    "intentions.get": lambda s, h, r: each(ALL_IDS, s.intentions.get),
+    "intentions.all": lambda s, h, r: [s.intentions.all(state) for state in (None, "open", "done", "dropped")],
+    "services.get": lambda s, h, r: each(ALL_IDS, s.services.get),
+    "services.between": lambda s, h, r: (s.services.between(), s.services.between(*span(h, r))),
+    "services.with_key": lambda s, h, r: [s.services.with_key("task_reminder", k) for k in "abc"],
+    "services.decisions": lambda s, h, r: [s.services.decisions(), *(s.services.decisions(i) for i in ALL_IDS)],
+    "health.recent": lambda s, h, r: s.health.recent(5),
+    "snapshot.search": searched,
+    "snapshot.open_unit": lambda s, h, r: [s.open_unit(name) for name in ("one", "two", "none")],
+}
+
+# Reads that tell nothing of the memory, each with its reason.
+EXEMPT = {"services.cursor": "how far a stage has worked, which a crash must find as it is"}
+
+
+def offered() -> set[str]:
+    """Every public read a snapshot offers, as "reader.method"."""
+    with Store.open(None, space=SPACE) as store, store.snapshot() as snapshot:
+        rooms = {name: value for name, value in vars(snapshot).items() if type(value).__name__.endswith("Reader")}
+        rooms["snapshot"] = snapshot
+        return {
+            f"{name}.{method}"
+            for name, room in rooms.items()
+            for method, _ in inspect.getmembers(type(room), inspect.isfunction)
+            if not method.startswith("_")
+        }
+
+
+def test_no_read_is_left_out() -> None:
+    assert offered() == set(CALLS) | set(EXEMPT), "a new read needs a line in CALLS: it must not see the future"
+
+
+# table -> which rows are of the future of `?`; deleted in this order, children first
+FUTURE = {
+    "decision": "t > ?",
+    "service": "known > ?",
+    "edge": "known > ?",
+    "pattern_version": "known > ?",
+    "pattern": "known > ?",
+    "intention_version": "known > ?",
+    "intention": "known > ?",
+    "moment": "known > ?",
+    "episode": "known > ?",
+    "keyframe": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
+    "gap": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
+    "entity": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
+    "item": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
+    "window": "t_end > ?",
+    "recording": "NOT EXISTS (SELECT 1 FROM window WHERE recording_id = recording.id AND t_end <= ?)",
+    "health_event": "t > ?",
+}
+TIMELESS = {"meta", "migration", "cursor"}
+VECTORS = {"window": "window_vec", "moment": "moment_vec", "episode": "episode_vec", "pattern_version": "pattern_vec"}
+
+
+def forget_future(store: Store, t: int) -> None:
+    """Take every row of the future away by hand, without a reader's help."""
+    db = store._writer
+    db.execute("PRAGMA foreign_keys = OFF")
+    for table, future in FUTURE.items():
+        vectors = VECTORS.get(table)
+        if vectors:
+            for (row,) in db.execute(f"SELECT id FROM {table} WHERE {future}", (t,)).fetchall():
+                db.execute(f"DELETE FROM {vectors} WHERE rowid = ?", (row,))
+        db.execute(f"DELETE FROM {table} WHERE {future}", (t,))
+
+
+def test_every_table_is_known_to_this_test() -> None:
+    with Store.open(None, space=SPACE) as store:
+        rows = store._writer.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    own = {name for name, sql in rows if "VIRTUAL" not in (sql or "") and "_fts" not in name and "_vec" not in name}
+    assert own - {"sqlite_sequence"} == set(FUTURE) | TIMELESS
+    assert {name for name, sql in rows if "vec0" in (sql or "")} == set(VECTORS.values())
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 60), share=st.floats(0, 1), shift=st.sampled_from([-1, 0, 1]))
+def test_a_snapshot_tells_what_a_memory_without_the_future_tells(
+    seed: int, steps: int, share: float, shift: int
+) -> None:
+    with Store.open(None, space=SPACE) as full, Store.open(None, space=SPACE) as past:
+        made = grow(full, seed, steps)
+        grow(past, seed, steps)
+        t = sorted(made.ends)[round(share * (len(made.ends) - 1))] + shift
+        forget_future(past, t)
+        for name, call in CALLS.items():
+            with full.snapshot(t) as then, past.snapshot() as now:
+                assert call(then, made, random.Random(seed)) == call(now, made, random.Random(seed)), name
+        assert list(full.dump(t)) == list(past.dump())
+        assert past.integrity() == []
+
+
+def test_the_made_up_history_holds_something_of_every_kind() -> None:
+    """Else the property above would prove little."""
+    with Store.open(None, space=SPACE) as store:
+        grow(store, 3, 120)
+        for table in FUTURE:
+            assert store._writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
+        with store.snapshot() as snapshot:
+            assert any(len(snapshot.patterns.versions(p.id)) > 2 for p in snapshot.patterns.all())
+            assert {i.state for i in snapshot.intentions.all()} > {"open"}
+            assert set(WHO) == set(snapshot.trace.speakers())
+
+
+@pytest.mark.parametrize("until", [None, -(2**60), 2**60])
+def test_every_read_of_an_empty_memory_is_calm(until: int | None) -> None:
+    made = History(ends=[0, US])
+    with Store.open(None, space=SPACE) as store, store.snapshot(until) as snapshot:
+        for name, call in CALLS.items():
+            assert call(snapshot, made, random.Random(1)) is not ..., name
