@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from edge.bus import Bus
 from edge.clock import US, Clock
-from edge.errors import AudioError, sentence_of
+from edge.errors import AudioError, ServiceDown, sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Say
 from edge.voice.maker import SpeechMaker
@@ -74,10 +74,13 @@ class VoiceService:
         if self._problem:
             _log.warning("voice_down", reason=self._problem)
             self._bus.publish(Health(self._clock.now(), "voice", "down", self._problem))
-        reader = threading.Thread(target=self._read, args=(stop,), name="voice-inbox", daemon=True)
+        left = threading.Event()
+        reader = threading.Thread(target=self._read, args=(stop, left), name="voice-inbox", daemon=True)
         reader.start()
         try:
             while not stop.is_set():
+                if not reader.is_alive() and not stop.is_set():
+                    raise ServiceDown("The voice no longer hears the bus: the log says why.")
                 with self._changed:
                     say = self._queue.next(self._clock.mono())
                     if say is None:
@@ -87,11 +90,14 @@ class VoiceService:
                     now = self._now = _Now(say, sentences(speakable(say.text)))
                 if stop.is_set():  # `_cut` may have been set by it, and cleared above
                     break
-                self._speak(now, stop)
-                with self._changed:
-                    self._now = None
-                    self._changed.notify_all()
+                try:
+                    self._speak(now, stop)
+                finally:
+                    with self._changed:
+                        self._now = None
+                        self._changed.notify_all()
         finally:
+            left.set()  # whatever ended the loop, the supervisor is to see it
             reader.join()
 
     def hush(self, source: str | None = None, *, critical: bool = False) -> bool:
@@ -142,8 +148,8 @@ class VoiceService:
                 "first_sound_ms": self._first_sound_ms,
             }
 
-    def _read(self, stop: threading.Event) -> None:
-        while not stop.is_set():
+    def _read(self, stop: threading.Event, left: threading.Event) -> None:
+        while not (stop.is_set() or left.is_set()):
             message = self._inbox.get(_TICK_S)
             if message is None:
                 stop.wait(_TICK_S / 5)  # a closed bus answers at once: do not spin

@@ -279,3 +279,26 @@ def test_drain_gives_up_in_time() -> None:
         bus.publish(Say("Held.", ANSWER, "answer"))
         assert ear.playing.wait(5)
         assert not service.drain(0.1)
+
+
+def test_an_error_nobody_foresaw_ends_the_loop_and_the_next_loop_goes_on() -> None:
+    class Faulty(Ear):
+        def play(self, chunks: Iterable[AudioChunk], stop: threading.Event) -> Played:
+            if not self.broken:
+                self.broken = True
+                raise ZeroDivisionError
+            self.broken = False
+            return super().play(chunks, stop)
+
+    ear, bus, stop = Faulty(), Bus(), threading.Event()
+    service = VoiceService(bus, Spelling(), ear, SystemClock())
+    bus.publish([Say("One.", ANSWER, "answer"), Say("Two.", ANSWER, "answer")])
+    with pytest.raises(ZeroDivisionError):
+        service.run(stop)
+    assert service.speaking is None
+    again = threading.Thread(target=service.run, args=(stop,))
+    again.start()
+    assert service.drain(10)
+    stop.set()
+    again.join(10)
+    assert ear.heard == ["Two."]
