@@ -12,7 +12,9 @@ GroveError                      everything a user may see; `code`, a sentence, a
 ├── DeviceError                 device.*          camera, microphone or speaker
 │   ├── CameraError             device.camera
 │   └── AudioError              device.audio
-├── ControlError                control.*         the control socket: nothing runs, or it refused
+├── ControlError                control           the control socket
+│   ├── NotRunning              control.none      no device runs (edge/server/control.py)
+│   └── Refused                 control.refused   the running device refused the command (edge/server/control.py)
 └── ServiceDown                 service.down      a service that gave up after its restart limit
 
 The leaves have trees of their own, whose classes carry `code` too:

@@ -20,7 +20,7 @@ from edge.config import Config
 from edge.engines import Engines
 from edge.errors import sentence_of
 from edge.logs import Log
-from edge.messages import Health, Message, Observation, RawWindow, WindowCommitted
+from edge.messages import Health, Message, Observation, RawWindow, Say, WindowCommitted
 from edge.perception.light import LightPerception
 from edge.pipeline import Pipeline, Totals
 from edge.power import PowerState
@@ -205,7 +205,7 @@ class Runtime:
                 if self.recorder is not None:
                     self.recorder.write(message.window)
         self.totals.count(messages)
-        self.bus.publish(messages)
+        self.bus.publish([self._timed(m) if isinstance(m, Say) else m for m in messages])
 
     def _powered(self, observation: Observation) -> Observation:
         """A live window carries the device's state at its end; a recording was made on another device."""
@@ -215,6 +215,12 @@ class Runtime:
         level = None if self.power.battery is None else round(self.power.battery)
         device = Device(battery=level, charging=self.power.mode == "charging", mode=self.power.mode)
         return Observation(replace(observation.window, device=device))
+
+    def _timed(self, say: Say) -> Say:
+        """The arbiter's clock may be the recording's; the voice's is the machine's: the time left is what counts."""
+        if say.deadline is None or self.clock is self.wall:
+            return say
+        return replace(say, deadline=self.wall.mono() + max(0, say.deadline - self.clock.mono()))
 
     def _age(self, now: int, then: int | None, *, wall: bool = False) -> float | None:
         """Seconds since then; a recording's frames are as old as its own clock says they are not, so they have none."""
