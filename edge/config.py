@@ -92,7 +92,7 @@ class Perception(_Section):
     )
     object_score: float = Field(0.45, ge=0, le=1, description="Least score of a detected object.")
     text_score: float = Field(0.9, ge=0, le=1, description="Least score of a line of text.")
-    text_side_px: int = Field(960, ge=160, description="Longer side a frame is scaled to before reading text, pixels.")
+    text_side_px: int = Field(640, ge=160, description="Longer side a frame is scaled to to find text in it, pixels.")
     speech: bool = Field(True, description="Transcribe speech.")
     blur_faces: bool = Field(False, description="Blur faces in stored keyframes.")
     keyframe_side_px: int = Field(1280, ge=160, description="Longer side of stored keyframes, pixels.")
