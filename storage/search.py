@@ -21,7 +21,7 @@ DEPTH = 5  # each ranking is read to DEPTH * k before fusion
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where a stratum's texts, vectors, times and visibility live: `since`/`before` bound the time column."""
+    """Where a stratum's texts, vectors, times and visibility live; of a chain of versions only the `newest` counts."""
 
     fts: str
     vec: str | None
@@ -29,6 +29,7 @@ class Plan:
     time: str
     end: str
     known: str
+    newest: str = "? IS NOT NULL"  # a condition with the cutoff as its one value
 
 
 PLANS: dict[Stratum, Plan] = {
@@ -36,7 +37,16 @@ PLANS: dict[Stratum, Plan] = {
     "window": Plan("window_fts", "window_vec", "window o", "o.t_start", "o.t_end", "o.t_end"),
     "moment": Plan("moment_fts", "moment_vec", "moment o", "o.t", "o.t", "o.known"),
     "episode": Plan("episode_fts", "episode_vec", "episode o", "o.t_start", "o.t_end", "o.known"),
-    "pattern": Plan("pattern_fts", "pattern_vec", "pattern_version o", "o.known", "o.known", "o.known"),
+    "pattern": Plan(
+        "pattern_fts",
+        "pattern_vec",
+        "pattern_version o",
+        "o.known",
+        "o.known",
+        "o.known",
+        "NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = o.pattern_id AND n.known <= ? "
+        "AND n.version > o.version)",
+    ),
 }
 
 # Words that carry no content of their own; they would only make FTS5 walk long lists.
@@ -137,8 +147,8 @@ def search(
     `vector` has shape (dim,) or is None for BM25 alone.  Raises BadVector on a wrong one.
     """
     plan = PLANS[stratum]
-    bounds = (until, -(2**62) if start is None else start, 2**62 if end is None else end)
-    visible = f"{plan.known} <= ? AND {plan.end} >= ? AND {plan.time} < ?"
+    bounds = (until, -(2**62) if start is None else start, 2**62 if end is None else end, until)
+    visible = f"{plan.known} <= ? AND {plan.end} >= ? AND {plan.time} < ? AND {plan.newest}"
     depth = k * DEPTH
     sparse: list[int] = []
     expression = match_expression(text)
@@ -152,16 +162,21 @@ def search(
             )
         ]
     dense: list[int] = []
-    if vector is not None and plan.vec is not None and vector.any():
+    query = None if vector is None else pack(vector, _dim(db))
+    if query is not None and plan.vec is not None and any(query):
         dense = [
             row[0]
             for row in db.execute(
                 f"SELECT rowid, distance FROM {plan.vec} WHERE embedding MATCH ? AND k = ? "
                 f"AND rowid IN (SELECT o.id FROM {plan.owner} WHERE {visible}) ORDER BY distance",
-                (pack(vector, len(vector)), min(depth, 4096), *bounds),
+                (query, min(depth, 4096), *bounds),
             )
         ]
     return fuse(stratum, sparse, dense, k)
+
+
+def _dim(db: Connection) -> int:
+    return int(db.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()[0])
 
 
 def fuse(kind: str, sparse: list[int], dense: list[int], k: int) -> list[Hit]:
