@@ -14,6 +14,7 @@ SECOND = 1_000_000
 BATTERY_EVERY_US = 30 * SECOND
 IMU_EVERY_US = 2 * SECOND
 LIGHT_EVERY_US = 5 * SECOND
+RAW_HZ_MOST = 1_000
 
 _GESTURES = {
     "tap": (p.GestureKind.TAP, 90),
@@ -91,9 +92,10 @@ class Board:
         if at_us >= self._light_at:
             self._light_at = at_us + LIGHT_EVERY_US
             out.append(p.Light(at_us, self.lux))
-        while self._raw_at < min(at_us, self._raw_until):
-            out.append(p.ImuRaw(self._raw_at, self._raw_period, tuple(self._sample() for _ in range(16))))
-            self._raw_at += 16 * self._raw_period
+        while (ready := self._burst_ready()) is not None and at_us >= ready:
+            count = (ready - self._raw_at) // self._raw_period
+            out.append(p.ImuRaw(self._raw_at, self._raw_period, tuple(self._sample() for _ in range(count))))
+            self._raw_at = ready
         return out
 
     def deadline(self, at_us: int) -> int:
@@ -101,8 +103,9 @@ class Board:
         times = [at_us + SECOND]
         if self.connected:
             times += [self._battery_at, self._imu_at, self._light_at]
-            if self._raw_at < self._raw_until:
-                times.append(self._raw_at)
+            ready = self._burst_ready()
+            if ready is not None:
+                times.append(ready)
         return min(times)
 
     def battery(self, at_us: int) -> p.Battery:
@@ -174,12 +177,18 @@ class Board:
             utc = message.utc_us + at_us - message.device_us
             return [p.ClockReport(at_us, utc, p.ClockSource.HOST)]
         if isinstance(message, p.ImuStream):
-            self._raw_period = SECOND // message.hz if message.hz else 0
-            self._raw_at = at_us
-            self._raw_until = at_us + message.ms * 1_000 if message.hz else 0
+            self._raw_period = SECOND // min(max(message.hz, 1), RAW_HZ_MOST)
+            samples = message.ms * 1_000 // self._raw_period if message.hz else 0
+            self._raw_at, self._raw_until = at_us, at_us + samples * self._raw_period
         elif isinstance(message, p.Haptic | p.Tone | p.Display):
             self.shown.append(message)
         return []
+
+    def _burst_ready(self) -> int | None:
+        """Device time at which the next burst of at most 16 samples is complete."""
+        if self._raw_at >= self._raw_until:
+            return None
+        return min(self._raw_at + 16 * self._raw_period, self._raw_until)
 
     def _led(self, at_us: int, led: p.Led) -> p.LedState:
         return p.LedState(at_us, led, self.leds[led], self.led_works or led != p.Led.RECORDING)

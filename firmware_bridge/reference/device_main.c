@@ -5,10 +5,13 @@
  *
  *   B boot      nonce u32, reason u8                O opened   C closed   T tick   Z sleep
  *   F feed      bytes of the line                   S send     number u8, payload
+ *   K kept      the last commands carried out, from the state file, oldest first: records k
  *   V vitals    percent u8, temp_dc i16             D decode   bytes for a bare decoder: each good frame comes back with
  *                                                              its message packed again; E encode a frame
  * Records: W bytes for the line, M command (number, payload), G greet, L lost, R reboot, f frame, c decoder's counts,
  * s the device's counts (after a tick).
+ *
+ * (Before a B only D, E and K are allowed.)
  *
  * With a file as first argument the retained memory, the boot record and both flash slots live in it: the process may
  * be killed at any moment and started again.
@@ -23,6 +26,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define DONE 1024u
+
 typedef struct {
     uint32_t counter, crc;
     gb_boot_record record;
@@ -33,6 +38,9 @@ typedef struct {
     gb_retained keep;
     boot_page pages[2]; /* the newer whole one counts */
     uint8_t slots[2][GB_SLOT_BYTES];
+    struct {
+        uint8_t size, data[1 + GB_MAX_PAYLOAD];
+    } done[DONE]; /* commands carried out, under their sequence number */
 } durable;
 
 static durable *store;
@@ -62,7 +70,10 @@ static void on_command(void *user, const gb_message *message) {
     (void)user;
     data[0] = message->number;
     int size = gb_pack(message, data + 1);
-    if (size >= 0) record('M', data, 1u + (size_t)size);
+    if (size < 0) return;
+    memcpy(store->done[device.command_seq % DONE].data, data, 1u + (size_t)size);
+    store->done[device.command_seq % DONE].size = (uint8_t)(1 + size);
+    record('M', data, 1u + (size_t)size);
 }
 
 static void on_greet(void *user) {
@@ -197,6 +208,12 @@ static void request(uint8_t op, uint64_t at, const uint8_t *data, uint16_t size)
     case 'T':
         gb_tick(&device, at);
         record('s', (const uint8_t *)&device.stats, sizeof device.stats);
+        break;
+    case 'K':
+        for (uint32_t back = DONE - 1; back > 0; back--) {
+            uint32_t at = (store->keep.peer_committed - back + 1) % DONE;
+            if (store->done[at].size) record('k', store->done[at].data, store->done[at].size);
+        }
         break;
     case 'D': decode(data, size); break;
     case 'E': encode(data, size); break;

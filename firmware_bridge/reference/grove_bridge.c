@@ -973,7 +973,9 @@ static void on_assured(gb_device *d, uint64_t now, const gb_frame *frame) {
         const gb_frame *next = frame;
         while (next != NULL) {
             unsigned at = next->seq % GB_WINDOW;
+            d->command_seq = next->seq;
             obey(d, now, next);
+            d->command_seq = 0;
             d->early_used[at] = false;
             keep->peer_committed = next->seq; /* one store: carried out and committed */
             at = (keep->peer_committed + 1) % GB_WINDOW;

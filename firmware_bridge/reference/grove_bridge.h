@@ -461,7 +461,9 @@ uint8_t gb_boot_select(gb_boot_record *record, uint8_t *state);
 typedef struct {
     void *user;
     void (*write)(void *user, const uint8_t *data, size_t size);   /* bytes for the line */
-    void (*command)(void *user, const gb_message *message);        /* each command of the host, exactly once */
+    /* Each command of the host, in order. It is committed when this returns: a crash in here brings it again, so an
+     * effect that must not repeat is stored under gb_device.command_seq. */
+    void (*command)(void *user, const gb_message *message);
     void (*greet)(void *user);                                     /* a host is there: report worn, mute, LED, battery */
     void (*lost)(void *user);                                      /* the host is gone */
     bool (*flash_write)(void *user, uint8_t slot, uint32_t offset, const uint8_t *data, size_t size);
@@ -507,6 +509,7 @@ typedef struct {
     gb_frame early[GB_WINDOW];
     bool early_used[GB_WINDOW];
     gb_frame frame; /* the one being handled */
+    uint32_t command_seq; /* while the command hook runs: its number in the host's queue, 0 for a datagram */
 } gb_device;
 
 /* Power on, at time 0: `keep` and `boot` survived, `slot` and `state` come from gb_boot_select. */

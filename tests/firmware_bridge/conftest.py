@@ -1,20 +1,23 @@
-"""Two sessions on one made-up clock, with a bad line between them."""
+"""Two sessions, or a session and a whole simulated device, on one made-up clock with a bad line between them."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
+from firmware_bridge.device import Engine
 from firmware_bridge.events import Deliver, Down, Output, Queued, Released, Restored, Settings, Transmit, Up
 from firmware_bridge.faults import CLEAN, BadLine, LineRates
-from firmware_bridge.reference_device import build
+from firmware_bridge.reference_device import ReferenceDevice, build
+from firmware_bridge.scenario import Scenario
 from firmware_bridge.session import Session
+from firmware_bridge.simulator import Simulator
 
 
 class Side:
@@ -168,3 +171,76 @@ def any_message() -> st.SearchStrategy[object]:
 def reference_binary(tmp_path_factory) -> Path:
     """The C reference device, compiled once with warnings as errors and the sanitizers on."""
     return build(tmp_path_factory.mktemp("reference") / "device", options=("-DGB_QUEUE=256",))
+
+
+class Rig:
+    """A host session and a whole simulated device on one made-up clock, over the scenario's bad line."""
+
+    def __init__(self, scenario: Scenario, engine: Engine | None = None, *, delay_us: int = 1_000) -> None:
+        self.now = 50_000_000
+        self.host = Side(p.Role.HOST, 500, 9_000_001, Settings())
+        self.sim = Simulator(scenario, lambda: self.now, engine=engine)
+        self.delay_us = delay_us
+        self._air: list[tuple[int, int, str, bytes]] = []
+        self._order = itertools.count()
+        self.to_host(self.sim.line_opened())
+        self.to_device(self.host.session.opened(self.now))
+
+    def send(self, *messages: p.Message) -> None:
+        for message in messages:
+            self.to_device(self.host.session.send(self.now, message))
+
+    def to_device(self, outputs: list[Output]) -> None:
+        self._fly("device", self.host.take(self.now, outputs))
+
+    def to_host(self, data: bytes) -> None:
+        self._fly("host", data)
+
+    def _fly(self, where: str, data: bytes) -> None:
+        if data:
+            heapq.heappush(self._air, (self.now + self.delay_us, next(self._order), where, data))
+
+    def run(self, us: int, until: Callable[[], bool] = lambda: False) -> bool:
+        """Let ``us`` pass; True as soon as ``until`` holds, False when it never did."""
+        end = self.now + us
+        while not until():
+            host = self.host.session.deadline()
+            due = min([self.sim.deadline(), *([] if host is None else [host]), *(a[0] for a in self._air[:1]), end])
+            self.now = max(self.now, due)
+            if self.now >= end:
+                return False
+            while self._air and self._air[0][0] <= self.now:
+                _, _, where, data = heapq.heappop(self._air)
+                if where == "device":
+                    self.to_host(self.sim.step(data))
+                else:
+                    self.to_device(self.host.session.feed(self.now, data))
+            if self.sim.deadline() <= self.now:
+                self.to_host(self.sim.step())
+            if host is not None and host <= self.now:
+                self.to_device(self.host.session.tick(self.now))
+        return True
+
+    def got(self, kind: type) -> list:
+        return [m for m in self.host.got if isinstance(m, kind)]
+
+
+@pytest.fixture(params=["python", "c"])
+def make_rig(request, tmp_path) -> Iterator[Callable[..., Rig]]:
+    """Makes a Rig with the Python firmware, then with the compiled C one; its processes must end well."""
+    made: list[ReferenceDevice] = []
+
+    def make(scenario: Scenario, **options: int) -> Rig:
+        if request.param == "python":
+            return Rig(scenario, **options)
+        made.append(ReferenceDevice(request.getfixturevalue("reference_binary"), tmp_path / f"state{len(made)}"))
+        return Rig(scenario, made[-1], **options)
+
+    yield make
+    for device in made:
+        assert device.close() == 0, "the sanitizers found something"
+
+
+@pytest.fixture
+def rig_class() -> type[Rig]:
+    return Rig
