@@ -177,9 +177,10 @@ class EpisodicExpert:
                 return number
             decisions = [d for s in asked for d in snapshot.services.decisions(s.id)]
             told = [d.t for d in decisions if d.decision == "deliver"]
-            if not told:
+            if not told:  # held back, waiting, or (behind a backlog) decided on later than this unit was known
                 waited = unit.known - max(s.known for s in asked)
-                return number if waited >= RETRY_US and len(asked) < 3 and decisions[-1].decision != "defer" else None
+                settled = bool(decisions) and decisions[-1].decision != "defer"
+                return number if settled and waited >= RETRY_US and len(asked) < 3 else None
             if number < most and unit.known - told[-1] < WAITS_US[number]:
                 return None
         return None

@@ -12,7 +12,7 @@ delivery alone: what was held back costs nothing.  What cannot be said now but c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from edge.clock import US, local_day
 from edge.config import Alerts
@@ -75,23 +75,10 @@ class _Verdict:
 def decide(service: Service, at: At, settings: Alerts, state: State) -> tuple[Decision, State]:
     """Decide on a stored service (its id is set), newly asked for or waiting.  Raises LookupError on a type unknown."""
     row = alert(service.type)
-    thing = (service.type, service.key)
-    waiting = any(p.id == service.id for p in state.pending)
-    held = state.held.get(thing)
-    if held is not None and at.mono - held.mono >= row.rearm_s * US:
-        held = None  # it had ended: this is a new occurrence
+    held = _held(service, at.mono, state)
     verdict = _judge(service, row, at, settings, state, held_told=held is not None and held.told)
-    told = state.told
-    if verdict.decision == "deliver":
-        day = local_day(at.now, at.offset_s)
-        told = (*told, Told(service.id, service.type, service.key, service.text, at.mono, day))
-    asked = held.mono if waiting and held is not None else at.mono
-    now_held = Held(asked, (held is not None and held.told) or verdict.decision == "deliver")
-    pending = tuple(p for p in state.pending if p.id != service.id)
-    if verdict.decision == "defer":
-        pending = tuple(sorted((*pending, service), key=lambda s: s.id))
     decided = Decision(service.id, at.now, verdict.decision, verdict.reason)
-    return decided, _pruned(State(told, {**state.held, thing: now_held}, pending), at)
+    return decided, _pruned(_after(service, decided.decision, at.mono, local_day(at.now, at.offset_s), state), at)
 
 
 def ranked(services: Iterable[Service]) -> list[Service]:
@@ -105,27 +92,40 @@ def restore(snapshot: Snapshot, at: At) -> State:
     Monotonic times do not survive a restart: each is taken to lie as long ago as the wall clock says, but never in
     the future, so that a clock set back cannot silence the device for longer than one cooldown.
     """
+    asked = {s.id: s for s in snapshot.services.between(at.now - REACH_US)}
+    decisions = [d for number in asked for d in snapshot.services.decisions(number)]
     state = State()
-    for service in sorted(snapshot.services.between(at.now - REACH_US), key=lambda s: s.id):
-        decisions = snapshot.services.decisions(service.id)
-        if not decisions:
-            continue
-        thing = (service.type, service.key)
-        first, last = decisions[0], decisions[-1]
-        asked = _mono(first.t, at)
-        held = state.held.get(thing)
-        if held is not None and asked - held.mono >= alert(service.type).rearm_s * US:
-            held = None
-        told, pending = state.told, state.pending
-        if last.decision == "deliver":
-            day = local_day(last.t, service.offset_s)
-            told = (*told, Told(service.id, service.type, service.key, service.text, _mono(last.t, at), day))
-        elif last.decision == "defer":
-            pending = (*pending, service)
-        now_held = Held(asked, (held is not None and held.told) or last.decision == "deliver")
-        state = State(told, {**state.held, thing: now_held}, pending)
-    in_order = tuple(sorted(state.told, key=lambda t: (t.mono, t.service_id)))
-    return _pruned(replace(state, told=in_order), at)
+    for decision in sorted(decisions, key=lambda d: d.id):
+        service = asked[decision.service_id]
+        mono = at.mono - max(0, at.now - decision.t)
+        state = _after(service, decision.decision, mono, local_day(decision.t, service.offset_s), state)
+    return _pruned(state, at)
+
+
+def _held(service: Service, mono: int, state: State) -> Held | None:
+    """What is remembered of the thing a service is about, unless it had ended and this is a new occurrence."""
+    held = state.held.get((service.type, service.key))
+    if held is None or any(p.id == service.id for p in state.pending):
+        return held
+    return held if mono - held.mono < alert(service.type).rearm_s * US else None
+
+
+def _after(service: Service, decision: DecisionKind, mono: int, day: int, state: State) -> State:
+    """The state once a decision has been made."""
+    held = _held(service, mono, state)
+    waited = any(p.id == service.id for p in state.pending)
+    told = decision == "deliver"
+    now_held = Held(
+        held.mono if waited and held is not None else mono,
+        told or (held is not None and held.told),
+    )
+    pending = tuple(p for p in state.pending if p.id != service.id)
+    if decision == "defer":
+        pending = tuple(sorted((*pending, service), key=lambda s: s.id))
+    said = state.told
+    if told:
+        said = (*said, Told(service.id, service.type, service.key, service.text, mono, day))
+    return State(said, {**state.held, (service.type, service.key): now_held}, pending)
 
 
 def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State, *, held_told: bool) -> _Verdict:
@@ -192,10 +192,6 @@ def _blocked(
 def _shares(told: Told, service: Service, row: Alert) -> bool:
     """Critical types cool down for each thing by itself: a second danger is told at once."""
     return not row.critical or told.key == service.key
-
-
-def _mono(t: int, at: At) -> int:
-    return at.mono - max(0, at.now - t)
 
 
 def _pruned(state: State, at: At) -> State:
