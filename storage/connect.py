@@ -6,6 +6,7 @@ loads extensions on every Python, and can encrypt.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,11 +24,10 @@ BUSY_MS = 10_000
 DriverError: type[Exception] = sqlcipher3.Error
 
 
-def connect(path: Path | None, *, read_only: bool = False, synchronous: str = "full") -> Connection:
+def connect(path: Path | None, *, read_only: bool = False) -> Connection:
     """A connection with the extension loaded and the pragmas set; `path` None is a database in memory.
 
-    `synchronous` "full" makes every commit survive a power cut (one fsync of the WAL per commit); "normal" survives
-    a crash of the process but may lose the last commits when power fails. Raises StorageError subclasses.
+    Nothing is written yet: the file may turn out to be another program's.  Raises StorageError subclasses.
     """
     if path is not None and not read_only:
         _claim(path)
@@ -44,14 +44,21 @@ def connect(path: Path | None, *, read_only: bool = False, synchronous: str = "f
         db.execute("PRAGMA cache_size = -8192")
         if read_only:
             db.execute("PRAGMA query_only = ON")
-        else:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"PRAGMA synchronous = {synchronous}")
-            db.execute("PRAGMA wal_autocheckpoint = 500")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except DriverError as error:
         raise translate(error, path) from error
     return db
+
+
+def prepare(db: Connection, synchronous: str = "full") -> None:
+    """Make a database of ours ready to be written.
+
+    `synchronous` "full" makes every commit survive a power cut (one fsync of the WAL per commit); "normal" survives
+    a crash of the process but may lose the last commits when power fails.
+    """
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {synchronous}")
+    db.execute("PRAGMA wal_autocheckpoint = 500")
 
 
 def check_engine(db: Connection) -> dict[str, str]:
@@ -85,13 +92,19 @@ def translate(error: Exception, path: Path | None) -> StorageError:
 
 
 def _claim(path: Path) -> None:
-    """Make the folder (0700 when it is new) and the file (0600) before SQLite would make them with the umask's mode."""
+    """Make the folder (0700 when it is new) and the file (0600) before SQLite would make them with the umask's mode.
+
+    A file that is there is never opened: closing it would release every lock this process holds on it for SQLite.
+    """
     try:
         if not path.parent.exists():
             path.parent.mkdir(parents=True, mode=0o700)
         if path.is_dir():
             raise StoreUnwritable(f"{path} is a folder: give --db the path of a file.")
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        elif not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreUnwritable(f"{path} cannot be written ({reason}): choose another --db or fix the folder.") from error

@@ -49,33 +49,50 @@ def m001_strata(db: Connection, dim: int) -> None:
 MIGRATIONS: tuple[Step, ...] = (m001_strata,)
 
 
-def migrate(db: Connection, dim: int) -> list[str]:
+def migrate(db: Connection, embedding: tuple[str, int]) -> list[str]:
     """Bring the database to the newest schema; returns the names of the steps applied.
 
+    A new file gets its embedding (id, length of its vectors) in the transaction of the first step, so that there is no
+    moment at which it has one without the other.  Each step is applied once, whoever else opens the file meanwhile.
     Raises SchemaTooNew when the file was made by a newer version than this code.
     """
-    db.execute("CREATE TABLE IF NOT EXISTS migration(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID")
-    done = {row[0] for row in db.execute("SELECT name FROM migration")}
-    known = {step.__name__ for step in MIGRATIONS}
-    if done - known:
-        raise SchemaTooNew(
-            f"This database was made by a newer version (it has {', '.join(sorted(done - known))}): "
-            "update grove-edge, or choose another --db."
-        )
     applied = []
     for position, step in enumerate(MIGRATIONS, 1):
-        if step.__name__ in done:
+        if step not in missing(db):
             continue
         db.execute("BEGIN IMMEDIATE")
         try:
-            step(db, dim)
-            db.execute("INSERT INTO migration VALUES (?, ?)", (step.__name__, position))
+            db.execute(_MIGRATION)
+            if step in missing(db):  # another process may have been quicker
+                step(db, embedding[1])
+                if position == 1:
+                    values = [("embedding_id", embedding[0]), ("embedding_dim", str(embedding[1]))]
+                    db.executemany("INSERT INTO meta VALUES (?, ?)", values)
+                db.execute("INSERT INTO migration VALUES (?, ?)", (step.__name__, position))
+                applied.append(step.__name__)
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
         db.execute("COMMIT")
-        applied.append(step.__name__)
     return applied
+
+
+def missing(db: Connection) -> list[Step]:
+    """The steps a database lacks.  Raises SchemaTooNew when it has one that is not known here."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'migration'").fetchone():
+        return list(MIGRATIONS)
+    done = {str(row[0]) for row in db.execute("SELECT name FROM migration")}
+    strange = done - {step.__name__ for step in MIGRATIONS}
+    if strange:
+        raise SchemaTooNew(
+            f"This database was made by a newer version (it has {', '.join(sorted(strange))}): "
+            "update grove-edge, or choose another --db."
+        )
+    return [step for step in MIGRATIONS if step.__name__ not in done]
+
+
+_MIGRATION = "CREATE TABLE IF NOT EXISTS migration(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
 
 
 def _fts(db: Connection, fts: str, table: str, columns: tuple[str, ...]) -> None:

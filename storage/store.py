@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage import dump as dumping
-from storage import rewind
-from storage.connect import Connection, DriverError, check_engine, connect, translate
+from storage import owner, rewind
+from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.episodes import EpisodeWriter
 from storage.errors import StorageError, StoreUnreadable
 from storage.health import HealthWriter
 from storage.intentions import IntentionWriter
-from storage.migrations import migrate
+from storage.migrations import migrate, missing
 from storage.moments import MomentWriter
 from storage.patterns import PatternWriter
 from storage.records import Us
@@ -30,6 +31,9 @@ class EmbeddingSpace:
 
     id: str
     dim: int
+
+
+DEFAULT_SPACE = EmbeddingSpace("hash-256", 256)
 
 
 class Transaction:
@@ -57,8 +61,17 @@ class Transaction:
 class Store:
     """An open database.  Thread-safe: writers queue on a lock, each snapshot has a connection of its own."""
 
-    def __init__(self, path: Path | None, writer: Connection, space: EmbeddingSpace, *, read_only: bool) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        writer: Connection,
+        space: EmbeddingSpace,
+        *,
+        read_only: bool,
+        owned: int | None = None,
+    ) -> None:
         self.path, self.space, self.read_only = path, space, read_only
+        self._owned = owned
         self._writer = writer
         self._lock = threading.RLock()
         self._free: list[Connection] = []
@@ -72,53 +85,63 @@ class Store:
         space: EmbeddingSpace | None = None,
         create: bool = True,
         read_only: bool = False,
+        own: bool = False,
         synchronous: str = "full",
     ) -> Store:
         """Open (or create) a database; `path` None keeps it in memory.
 
         `space` is the embedding it is made with; a database that was made with another one is refused, because its
-        vectors could not be compared.  Raises StorageError subclasses, each with what to do.
+        vectors could not be compared.  `own` makes this process the only one that may grow it (see storage.owner).
+        Raises StorageError subclasses, each with what to do.
         """
-        if path is not None and not path.exists() and (read_only or not create):
+        if path is not None and (read_only or not create) and not _exists(path):
             raise StoreUnreadable(f"There is no memory at {path} yet: run or replay something first, or check --db.")
-        db = connect(path, read_only=read_only, synchronous=synchronous)
+        db = connect(path, read_only=read_only)
+        owned: int | None = None
         try:
             check_engine(db)
             stored = _space(db)
-            if read_only or (stored is None and not create):
-                if stored is None:
-                    raise StoreUnreadable(f"{path} holds no memory: run or replay something into it first.")
-            else:
-                if stored is None and _foreign(db):
-                    raise StoreUnreadable(f"{path} is another program's database: choose another --db.")
-                migrate(db, (stored or space or EmbeddingSpace("hash-256", 256)).dim)
-            if stored is None:
-                stored = space or EmbeddingSpace("hash-256", 256)
-                db.execute("INSERT INTO meta VALUES ('embedding_id', ?)", (stored.id,))
-                db.execute("INSERT INTO meta VALUES ('embedding_dim', ?)", (str(stored.dim),))
-            if space is not None and space != stored:
-                raise StoreUnreadable(
-                    f"{path} was made with the embedding {stored.id} ({stored.dim}-d), not {space.id} ({space.dim}-d): "
-                    "set models.text_embedding to the former, or use another --db."
-                )
+            if stored is None and (read_only or not create):
+                raise StoreUnreadable(f"{path} holds no memory: run or replay something into it first.")
+            if stored is None and _foreign(db):
+                raise StoreUnreadable(f"{path} is another program's database: choose another --db.")
+            _fits(path, stored, space)
+            behind = missing(db)
+            if own and path is not None:
+                owned = owner.take(path)
+            if not read_only:
+                prepare(db, synchronous)
+                wanted = stored or space or DEFAULT_SPACE
+                migrate(db, (wanted.id, wanted.dim))
+                stored = _space(db)  # of whoever was first, when two made the file at once
+                _fits(path, stored, space)
         except DriverError as error:
             db.close()
+            _give_up(owned)
             raise translate(error, path) from error
         except BaseException:
             db.close()
+            _give_up(owned)
             raise
-        return cls(path, db, stored, read_only=read_only)
+        assert stored is not None
+        if read_only and behind:  # made by an older version: bring it up to date, then read
+            db.close()
+            cls.open(path, create=False).close()
+            return cls.open(path, space=space, read_only=True)
+        return cls(path, db, stored, read_only=read_only, owned=owned)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Write: commits at the end, rolls everything back on an error."""
         with self._lock:
+            self._check_open()
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield Transaction(self._writer, self.space.dim)
                 except BaseException:
-                    self._writer.execute("ROLLBACK")
+                    if self._writer.in_transaction:  # a full disk has rolled it back already
+                        self._writer.execute("ROLLBACK")
                     raise
                 self._writer.execute("COMMIT")
             except DriverError as error:
@@ -129,33 +152,20 @@ class Store:
     @contextmanager
     def snapshot(self, until: Us | None = None) -> Iterator[Snapshot]:
         """Read the memory as known at `until` (all of it when None); never blocks the writer."""
-        db = self._borrow()
-        try:
-            if self.path is not None:
-                db.execute("BEGIN")
+        with self._reading() as db:
             yield Snapshot(db, FOREVER if until is None else until)
-        except DriverError as error:
-            raise translate(error, self.path) from error
-        finally:
-            self._return(db)
 
     def dump(self, until: Us | None = None) -> Iterator[str]:
         """The canonical dump of the memory as known at `until`: one JSON line a row, equal for equal memories."""
-        db = self._borrow()
-        try:
+        with self._reading() as db:
             yield from dumping.dump(db, FOREVER if until is None else until)
-        finally:
-            self._return(db)
 
     def integrity(self) -> list[str]:
         """What SQLite's own check and the check for orphans find wrong; empty when all is well."""
-        db = self._borrow()
-        try:
+        with self._reading() as db:
             found = [str(r[0]) for r in db.execute("PRAGMA integrity_check") if r[0] != "ok"]
             found += [f"orphan: {tuple(r)}" for r in db.execute("PRAGMA foreign_key_check")]
             return found + dumping.orphans(db)
-        finally:
-            self._return(db)
 
     def close(self) -> None:
         """Close every connection; the WAL is folded into the file."""
@@ -173,6 +183,7 @@ class Store:
                 raise translate(error, self.path) from error
             finally:
                 self._writer.close()
+                _give_up(self._owned)
 
     def __enter__(self) -> Store:
         return self
@@ -180,16 +191,32 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """A connection inside one read transaction: what it shows does not move."""
+        db = self._borrow()
+        try:
+            if self.path is not None:
+                db.execute("BEGIN")
+            yield db
+        except DriverError as error:
+            raise translate(error, self.path) from error
+        finally:
+            self._return(db)
+
     def _borrow(self) -> Connection:
-        if self.path is None:
-            self._lock.acquire()
-            return self._writer
         with self._lock:
-            if self._closed:
-                raise StorageError("The memory was closed: open it again.")
+            self._check_open()
+            if self.path is None:
+                self._lock.acquire()
+                return self._writer
             if self._free:
                 return self._free.pop()
         return connect(self.path, read_only=True)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("The memory was closed: open it again.")
 
     def _return(self, db: Connection) -> None:
         if self.path is None:
@@ -205,10 +232,31 @@ class Store:
 
 
 def _space(db: Connection) -> EmbeddingSpace | None:
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+    tables = {r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE name IN ('meta', 'migration')")}
+    if tables != {"meta", "migration"}:
         return None
     values = dict(db.execute("SELECT key, value FROM meta WHERE key LIKE 'embedding_%'").fetchall())
     return EmbeddingSpace(values["embedding_id"], int(values["embedding_dim"])) if values else None
+
+
+def _fits(path: Path | None, stored: EmbeddingSpace | None, space: EmbeddingSpace | None) -> None:
+    if space is not None and stored is not None and space != stored:
+        raise StoreUnreadable(
+            f"{path} was made with the embedding {stored.id} ({stored.dim}-d), not {space.id} ({space.dim}-d): "
+            "set models.text_embedding to the former, or use another --db."
+        )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for the file system
+        return False
+
+
+def _give_up(owned: int | None) -> None:
+    if owned is not None:
+        os.close(owned)
 
 
 def _foreign(db: Connection) -> bool:
