@@ -78,7 +78,7 @@ def decide(service: Service, at: At, settings: Alerts, state: State) -> tuple[De
     held = _held(service, at.mono, state)
     verdict = _judge(service, row, at, settings, state, held_told=held is not None and held.told)
     decided = Decision(service.id, at.now, verdict.decision, verdict.reason)
-    return decided, _pruned(_after(service, decided.decision, at.mono, local_day(at.now, at.offset_s), state), at)
+    return decided, pruned(_after(service, decided.decision, at.mono, local_day(at.now, at.offset_s), state), at)
 
 
 def ranked(services: Iterable[Service]) -> list[Service]:
@@ -99,7 +99,7 @@ def restore(snapshot: Snapshot, at: At) -> State:
         service = asked[decision.service_id]
         mono = at.mono - max(0, at.now - decision.t)
         state = _after(service, decision.decision, mono, local_day(decision.t, service.offset_s), state)
-    return _pruned(state, at)
+    return pruned(state, at)
 
 
 def _held(service: Service, mono: int, state: State) -> Held | None:
@@ -194,7 +194,7 @@ def _shares(told: Told, service: Service, row: Alert) -> bool:
     return not row.critical or told.key == service.key
 
 
-def _pruned(state: State, at: At) -> State:
+def pruned(state: State, at: At) -> State:
     """Without what no rule can reach any more."""
     edge = at.mono - KEEP_US
     told = tuple(t for t in state.told if t.mono > edge)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edge.clock import US, local, local_day
 from edge.config import Alerts, Quiet
 from edge.proactive.alerts import PATIENCE, TABLE, alert
-from edge.proactive.notifier import At, State, decide, ranked, restore
+from edge.proactive.notifier import At, State, decide, pruned, ranked, restore
 from edge.proactive.quiet import quiet_now
 from storage import Store
 from storage.records import Service
@@ -347,6 +347,7 @@ def test_the_state_comes_back_from_what_was_stored(ticks, alerts):
                         tx.services.decide(decision)
             with store.snapshot(moment.now) as snapshot:
                 back = restore(snapshot, moment)
+            state = pruned(state, moment)
             assert back.pending == state.pending
             assert back.told == state.told
             assert dict(back.held) == dict(state.held)
