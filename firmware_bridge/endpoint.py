@@ -65,10 +65,12 @@ class Endpoint:
         listener: Listener | None = None,
         journal: Keeper | None = None,
         backoff: Backoff | None = None,
+        each_pass: Callable[[], None] | None = None,
     ) -> None:
         self.session, self.link = session, link
         self._now, self._handler, self._listener = now, handler, listener
         self._journal = journal
+        self._each_pass = each_pass  # called in the loop while the line is open, at least once a second
         self._backoff = backoff or Backoff()
         self._lock = threading.Lock()  # over the session, the journal and the bytes to write; never while calling back
         self._news: deque[Deliver | Up | Down | TimeSynced] = deque()
@@ -154,6 +156,8 @@ class Endpoint:
             if deadline is not None and now >= deadline:
                 self._absorb(self.session.tick(now))
         self._pass_on()
+        if self._each_pass is not None:
+            self._each_pass()
         with self._lock:
             self._flush()
 

@@ -104,4 +104,4 @@ def test_an_unusable_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(JournalError) as raised:
         Journal(tmp_path / "file" / "j", 1)
-    assert raised.value.code == "firmware.journal" and raised.value.hint
+    assert raised.value.code == "bridge.journal" and raised.value.hint

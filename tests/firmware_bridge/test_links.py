@@ -379,5 +379,5 @@ def test_pieces_fit_the_mtu() -> None:
 
 def test_link_errors_are_one_family() -> None:
     assert {e.code for e in (LinkError, LinkLost, LinkUnavailable, LinkUnsupported)} == {
-        "firmware.link", "firmware.link_lost", "firmware.link_unavailable", "firmware.link_unsupported",
+        "bridge.link", "bridge.link_lost", "bridge.link_unavailable", "bridge.link_unsupported",
     }  # fmt: skip

@@ -121,7 +121,6 @@ def test_noise_is_survived_and_the_next_frame_found() -> None:
     noise_then_frames(200_000, seed=1)
 
 
-@pytest.mark.slow
 def test_five_million_random_bytes() -> None:
     noise_then_frames(5_000_000, seed=2)
 

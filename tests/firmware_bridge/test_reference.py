@@ -119,12 +119,10 @@ def test_both_decoders_agree_on_a_hostile_stream(c) -> None:
     differential(c, 600_000, seed=3)
 
 
-@pytest.mark.slow
 def test_both_decoders_agree_on_five_million_bytes(c) -> None:
     differential(c, 5_000_000, seed=4)
 
 
-@pytest.mark.slow
 def test_five_million_random_bytes_into_the_c_decoder(c) -> None:
     rng = random.Random(5)
     good = encode_frame(Frame(3, 0, 1, 2, b"abcd"))
