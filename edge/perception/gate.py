@@ -27,7 +27,7 @@ Vector = npt.NDArray[np.float32]
 
 THUMB_PX = 160  # longer side of the thumbnails that are compared
 SHARP_PX = 640  # longer side at which sharpness is measured, so that it does not depend on the camera
-BLOCKS = 8  # along the longer side
+BLOCKS = 16  # along the longer side: a block is about as wide as a cup across the table
 
 DEDUP_DISTANCE = 1 - 0.88  # VAM's fallback similarity: nearer to the last keyframe is a repeat
 EVENT_DISTANCE = 1 - 0.80  # VAM's fallback event similarity: farther is always new

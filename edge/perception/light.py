@@ -22,6 +22,7 @@ from edge.perception.looks import light_of
 from edge.perception.pixels import decode, encode, fitted
 from edge.perception.registry import Carry, View, carry_of, confirm
 from edge.perception.speech import hear
+from edge.perception.text import reading
 from edge.perception.things import Sight, look
 from models.errors import ModelError
 from models.roles import ASR, OCR, VAD, Detector
@@ -158,16 +159,12 @@ class LightPerception:
             return ()
         with self._timed("text"):
             try:
-                found = self._ocr.read(fitted(image, self._settings.text_side_px))
+                found = self._ocr.read(image)
             except ModelError as error:
                 self.health.fell_back["text"] = sentence_of(error)
                 return ()
         self.health.fell_back.pop("text", None)
-        return tuple(
-            line.text.strip()
-            for line in found
-            if line.score >= self._settings.text_score and any(c.isalnum() for c in line.text)
-        )
+        return reading(found, self._settings.text_score)
 
     def _speech(self, raw: RawWindow) -> tuple[Utterance, ...]:
         if raw.sound is None or not self._settings.speech or self._asr is None or self._vad is None:

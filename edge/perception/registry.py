@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 import cv2
@@ -18,6 +17,7 @@ import numpy.typing as npt
 from edge.clock import US
 from edge.perception.looks import Light
 from edge.perception.pixels import Gray
+from edge.perception.text import new_lines
 from edge.perception.things import HAND, NEAR_HAND, Thing
 from storage.records import Entity, Event, SeenText, Window
 
@@ -31,7 +31,6 @@ STRONG_MARGIN = 0.10  # above object_score: one frame is enough
 MOVED_SHARE = 0.12  # of the frame's longer side, beyond what the camera moved
 SAME_SIZE = 1.5  # how much a box may grow between two frames and still be the same thing in the same view
 STEADY_GRAY = 9.0  # median gray difference between two pictures laid over each other: more is not the same view
-SAME_LETTERS = 0.85  # likeness of two readings of one line without figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +128,9 @@ def texts_of(views: Sequence[View]) -> tuple[SeenText, ...]:
     rows: list[SeenText] = []
     before: tuple[str, ...] = ()
     for view in views:
-        new: list[str] = []
-        for line in view.lines:
-            if not any(same_line(line, other) for other in (*before, *new)):
-                new.append(line)
-        rows += [SeenText(view.t, line) for line in new]
+        rows += [SeenText(view.t, line) for line in new_lines(view.lines, before)]
         before = view.lines
     return tuple(rows)
-
-
-def same_line(a: str, b: str) -> bool:
-    """Two readings of one line: equal letters and figures, or nearly equal letters where there are no figures."""
-    x, y = ["".join(c for c in s.casefold() if c.isalnum()) for s in (a, b)]
-    if x == y:
-        return bool(x) or a == b
-    if any(c.isdigit() for c in x + y):
-        return False
-    return SequenceMatcher(None, x, y, autojunk=False).ratio() >= SAME_LETTERS
 
 
 def camera_shift(before: Gray, after: Gray) -> tuple[float, float] | None:
@@ -158,7 +143,8 @@ def camera_shift(before: Gray, after: Gray) -> tuple[float, float] | None:
     a, b = before.astype(np.float32), after.astype(np.float32)
     if float(np.median(cv2.absdiff(a, b))) <= STEADY_GRAY:
         return 0.0, 0.0
-    (dx, dy), _ = cv2.phaseCorrelate(a, b, cv2.createHanningWindow(a.shape[::-1], cv2.CV_32F))
+    # OpenCV multiplies what it is given by the window, in place: it gets copies.
+    (dx, dy), _ = cv2.phaseCorrelate(a.copy(), b.copy(), cv2.createHanningWindow(a.shape[::-1], cv2.CV_32F))
     height, width = a.shape
     x, y = round(dx), round(dy)
     if abs(x) > width // 2 or abs(y) > height // 2:
@@ -221,10 +207,9 @@ def _read(views: Sequence[View], carry: Carry) -> list[Event]:
     events: list[Event] = []
     known = list(carry.lines)
     for view in views:
-        for line in view.lines:
-            if not any(same_line(line, other) for other in known):
-                known.append(line)
-                events.append(Event(view.t, TEXT, SEEN, line))
+        new = new_lines(view.lines, known)
+        known += new
+        events += [Event(view.t, TEXT, SEEN, line) for line in new]
     return events
 
 

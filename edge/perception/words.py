@@ -13,6 +13,7 @@ from storage.records import Entity, Event
 _IRREGULAR = {"knife": "knives", "wine glass": "wine glasses", "sandwich": "sandwiches", "bench": "benches",
               "couch": "couches", "toothbrush": "toothbrushes", "mouse": "mice", "sheep": "sheep", "bus": "buses",
               "skis": "skis", "scissors": "scissors"}  # fmt: skip
+_CHANGES = {APPEARS: "comes into view", LEAVES: "leaves the view", MOVED: "moves; it is "}
 _LONGEST_LINES = 6  # lines of text in one caption
 _SCENE_THINGS = 3
 
@@ -63,14 +64,12 @@ def description(
         sentences.append(_sentence("in view: " + listed(_entity(e) for e in entities)))
     elif views:
         sentences.append(_sentence(nothing(views[-1])))
-    for action, one, many in (
-        (APPEARS, "comes into view", "come into view"),
-        (LEAVES, "leaves the view", "leave the view"),
-    ):
-        names = list(dict.fromkeys(e.subject for e in events if e.action == action))
-        if names:
-            sentences.append(_sentence(f"{listed('the ' + n for n in names)} {one if len(names) == 1 else many}"))
-    sentences += [_sentence(f"the {e.subject} moves; it is {at_place(e.object)}") for e in events if e.action == MOVED]
+    for event in events:
+        change = _CHANGES.get(event.action)
+        if change is not None:
+            sentences.append(
+                _sentence(f"the {event.subject} {change}" + (at_place(event.object) if event.object else ""))
+            )
     if lines:
         sentences.append(_sentence(f"text reads {_quoted(lines)}"))
     return " ".join(sentences)
