@@ -5,6 +5,7 @@ This is the only file that reads the machine's clocks.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from datetime import datetime, timedelta, timezone
@@ -76,15 +77,31 @@ class ReplayClock:
 
 
 def parse_time(text: str) -> tuple[int, int]:
-    """ISO 8601 with an offset -> (microseconds UTC, offset in seconds).  Raises InputError without an offset."""
+    """ISO 8601 with an offset -> (microseconds UTC, offset in seconds).
+
+    Raises InputError without an offset, outside 1900-2199, and for an offset that no place on earth has.
+    """
+    match = _TIME.fullmatch(text.strip())
     try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00").replace("z", "+00:00"))
-    except (ValueError, AttributeError) as error:
+        if match is None:
+            raise ValueError
+        day, clock, fraction, zone = match.groups()
+        moment = datetime.fromisoformat(f"{day}T{clock}")
+    except ValueError as error:
         raise InputError(f"{text!r} is not a time: write it as 2026-03-02T09:00:00+01:00.") from error
-    shift = moment.utcoffset()
-    if shift is None:
+    if zone is None:
         raise InputError(f"{text!r} has no zone: add one, as in 2026-03-02T09:00:00+01:00.")
-    return round((moment - _EPOCH) / timedelta(microseconds=1)), int(shift.total_seconds())
+    offset_s = 0
+    if zone not in "Zz":
+        hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
+        offset_s = (hours * 3600 + minutes * 60) * (-1 if zone[0] == "-" else 1)
+        if hours > _FARTHEST_H or minutes > 59:
+            raise InputError(f"{text!r}: no place is {zone} from UTC; correct the zone.")
+    if not 1900 <= moment.year < 2200:
+        raise InputError(f"{text!r}: the year {moment.year} cannot be right; times lie between 1900 and 2199.")
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    since = (moment - _EPOCH.replace(tzinfo=None)) // timedelta(seconds=1)
+    return (since - offset_s) * US + micros, offset_s
 
 
 def iso(t: int, offset_s: int) -> str:
@@ -103,3 +120,5 @@ def local_day(t: int, offset_s: int) -> int:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_FARTHEST_H = 14  # Line Islands
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d)?)(?:[.,](\d{1,9}))?(Z|z|[+-]\d\d(?::?\d\d)?)?", re.ASCII)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from edge.clock import US, local, parse_time
 from edge.config import ProfileName
@@ -22,6 +22,7 @@ from storage.records import Caption, Device, Entity, Event, Gap, Keyframe, SeenT
 
 LONGEST_WINDOW_S = 120  # as long as an episode of a clip may be
 MAX_LINE = 8_000_000  # characters; one window with a megabyte of captions still fits
+MANY = 1_000_000  # more of a thing in one window is an error of whoever counted
 
 
 class _Strict(BaseModel):
@@ -48,7 +49,7 @@ class _Event(_Strict):
 
 class _Entity(_Strict):
     name: str
-    count: int = 1
+    count: int = Field(1, le=MANY)
     attributes: list[str] = []
     location: str | None = None
 
@@ -57,9 +58,9 @@ class _Keyframe(_Strict):
     t: str
     file: str
     sha256: str
-    width: int
-    height: int
-    size: int
+    width: int = Field(ge=1, le=100_000)
+    height: int = Field(ge=1, le=100_000)
+    size: int = Field(ge=1, le=1 << 40)
 
 
 class _Gap(_Strict):
@@ -69,7 +70,7 @@ class _Gap(_Strict):
 
 
 class _Device(_Strict):
-    battery: int | None = None
+    battery: int | None = Field(None, ge=0, le=100)
     charging: bool | None = None
     worn: bool | None = None
     mode: str | None = None
@@ -90,7 +91,7 @@ class _Line(_Strict):
     keyframes: list[_Keyframe] = []
     gaps: list[_Gap] = []
     device: _Device | None = None
-    frames: int | None = None
+    frames: int | None = Field(None, ge=1, le=MANY)
     profile: Literal["wear", "clip"] = "wear"
 
 
@@ -190,8 +191,8 @@ class Recorder:
 
     def __init__(self, path: Path, frame_interval_s: float) -> None:
         self._interval = frame_interval_s
-        self._after = _last_start(path)
         try:
+            self._after = _last_start(path)
             self._file: IO[str] = os.fdopen(
                 os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
             )
@@ -213,22 +214,35 @@ class Recorder:
 
 
 def _last_start(path: Path) -> int | None:
-    """Start of the last whole line of a recording that is continued; a torn last line (power cut) is cut off."""
+    """Start of the last whole line of a recording that is continued; a torn last line (power cut) is cut off.
+
+    Raises InputError when the file is not a recording: another file is neither cut nor written into.
+    """
     if not path.exists() or path.stat().st_size == 0:
         return None
     with path.open("r+b") as file:
         data = file.read()
         whole = data.rfind(b"\n") + 1
+        last = data[:whole].rstrip().rpartition(b"\n")[2]
+        torn = data[whole:].strip()
+        try:
+            start = parse_time(_Line.model_validate_json(last).t_start)[0] if last else None
+        except (ValidationError, InputError) as error:
+            raise InputError(f"{path} is not a recording: give --record another path.") from error
+        if torn and not (torn.startswith(_BEGIN) or _BEGIN.startswith(torn)):
+            raise InputError(f"{path} is not a recording: give --record another path.")
         if whole < len(data):
             file.truncate(whole)
-        lines = data[:whole].rstrip(b"\n").rsplit(b"\n", 1)
-    return parse_time(json.loads(lines[-1])["t_start"])[0] if lines[-1] else None
+    return start
+
+
+_BEGIN = b'{"recording":'
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, text in enumerate(file, 1):
+        with path.open(encoding="utf-8-sig") as file:
+            for number, text in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
                 if len(text) > MAX_LINE:
                     raise TraceError(f"{path.name} line {number}: longer than {MAX_LINE} characters; split the window.")
                 if text.strip():

@@ -59,15 +59,18 @@ def replay(
     with store.snapshot() as snapshot:
         stored = {name: w.t_end for name in snapshot.trace.recordings() if (w := snapshot.trace.last(name))}
     try:
-        for number, window in enumerate(
+        for number, whole in enumerate(
             _until(read_trace(trace, constants.frame_interval_s), until, constants.frame_interval_s), 1
         ):
-            report.recording = window.recording
-            if window.t_end <= stored.get(window.recording, window.t_start):
+            report.recording = whole.recording
+            held = stored.get(whole.recording, whole.t_start)
+            if whole.t_end <= held:
                 report.skipped += 1
                 if recorder is not None:
-                    recorder.write(window)
+                    recorder.write(whole)
                 continue
+            # An earlier replay may have been told to end inside this window.
+            window = _rest(whole, held, constants.frame_interval_s) if whole.t_start < held else whole
             if realtime and last_end is not None:
                 _pace(system, (window.t_end - last_end) / US)
             messages = pipeline.step(window)
@@ -108,6 +111,21 @@ def _until(windows: Iterator[Window], until: int | None, frame_interval_s: float
                 entities=(),
                 frames=default_frames(window.t_start, until, frame_interval_s),
             )
+
+
+def _rest(window: Window, after: int, frame_interval_s: float) -> Window:
+    """What of a window came after that time; what tells of it as a whole was not known before its end."""
+    return replace(
+        window,
+        t_start=after,
+        captions=tuple(c for c in window.captions if c.t > after),
+        events=tuple(e for e in window.events if e.t > after),
+        texts=tuple(x for x in window.texts if x.t > after),
+        speech=tuple(s for s in window.speech if s.t > after),
+        keyframes=tuple(k for k in window.keyframes if k.t > after),
+        gaps=tuple(g for g in window.gaps if g.t_end > after),
+        frames=default_frames(after, window.t_end, frame_interval_s),
+    )
 
 
 def _pace(clock: SystemClock, seconds: float) -> None:
