@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from edge.commands import ask, care, memory, replaying, running
-from edge.errors import GroveError, code_of, sentence_of
+from edge.errors import GroveError, UsageError, code_of, sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,22 +53,49 @@ app.add_typer(evaluate, name="eval")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status.  Every error of ours is one line on stderr, never a traceback."""
+    """Run a command; returns the exit status.  Every error is one line on stderr, "code: sentence", never a traceback."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     try:
-        app(list(arguments) if arguments is not None else None)
-    except SystemExit as stop:  # the library has said what was wrong with the command line (2), or all went well (0)
-        return stop.code if isinstance(stop.code, int) else 0
-    except KeyboardInterrupt:
-        return _fail("aborted", "Stopped.", 1)
+        status = app(None if arguments is None else list(arguments), prog_name="grove-edge", standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as stop:  # the library's way to tell of a pipe that was closed
+        return _closed_pipe() if stop.code == 1 else int(stop.code or 0)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _closed_pipe()
+    except typer.Abort:
+        return _fail("aborted", "Stopped.", 1)
     except Exception as error:
+        if isinstance(error, _Usage):
+            return _misused(error)
         code = code_of(error)
         if code is None:
             raise
         return _fail(code, sentence_of(error), error.exit_status if isinstance(error, GroveError) else 1)
+    if status == _INTERRUPTED:
+        return _fail("aborted", "Stopped.", _INTERRUPTED)
+    return status if isinstance(status, int) else 0
+
+
+# What the command-line library raises for a wrong command line; it has no public name in all of its versions.
+_Usage: type[Exception] = typer.BadParameter.__mro__[1]
+_INTERRUPTED = 130  # what the library makes of Ctrl-C
+
+
+def _misused(error: Any) -> int:
+    """A command line that cannot be understood; a command given nothing shows its help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        typer.echo(context.get_help())
+        return UsageError.exit_status
+    text = " ".join(str(error.format_message()).split()).replace("Value error, ", "").rstrip(".")
+    where = "grove-edge" if context is None else context.command_path
+    return _fail(UsageError.code, f"{text}. See {where} --help.", UsageError.exit_status)
+
+
+def _closed_pipe() -> int:
+    """Who read our output has gone: nothing more can be said there, and nothing is wrong."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

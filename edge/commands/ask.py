@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +19,7 @@ from edge.commands.common import (
     query_embedding,
     say,
     wearer_offset,
+    writing,
 )
 from edge.errors import InputError, MissingFile
 from storage import Store
@@ -81,7 +81,7 @@ def evaluate(
     rows = _questions(questions)
     with (
         Store.open(db_path(db), create=False, read_only=True) as store,
-        os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target,
+        writing(out) as target,
     ):
         embed = query_embedding(config, store.space)
         console = Console(stderr=True)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from edge import config as settings
 from edge.clock import SystemClock, iso, parse_time
-from edge.errors import UsageError
+from edge.errors import InputError, UsageError
 from storage import Snapshot, Store
 
 if TYPE_CHECKING:
@@ -65,10 +68,34 @@ def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store
     try:
         model = engines.text_embedding()
         space = EmbeddingSpace(model.id, model.dim)
-        with Store.open(path, space=space, synchronous=config.memory.synchronous) as store:
+        with Store.open(path, space=space, own=True, synchronous=config.memory.synchronous) as store:
             yield store, model.embed
     finally:
         engines.close()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[str]]:
+    """A text file for its owner alone (0600) that is there whole or not at all.  Raises InputError."""
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe or a device takes what comes
+            with path.open("w", encoding="utf-8") as target:
+                yield target
+            return
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        part = path.with_name(path.name + ".part")
+        try:
+            with os.fdopen(
+                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+            ) as target:
+                yield target
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): choose another path.") from error
 
 
 def query_embedding(config: settings.Config, space: EmbeddingSpace) -> Embed | None:
@@ -126,7 +153,7 @@ def at(t: int, offset_s: int) -> str:
 
 def reference(text: str, letter: str) -> int:
     """The number in an id such as e12.  Raises UsageError."""
-    if text[:1] == letter and text[1:].isdigit():
+    if re.fullmatch(letter + "[0-9]{1,18}", text):
         return int(text[1:])
     raise UsageError(f"{text!r} is not an id of that kind: it looks like {letter}12.")
 

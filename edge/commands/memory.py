@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from edge.commands.common import (
     reading,
     reference,
     say,
+    writing,
 )
 from storage import Snapshot, Store
 from storage.records import Decision, Episode, Service
@@ -199,30 +201,28 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", help="Write here (0600) instead of to the terminal.")] = None,
 ) -> None:
     """The memory as JSON lines: its trace in the trace format, or with --canonical all of it."""
-    import json
-    import os
     import sys
+
+    with Store.open(db_path(db), create=False, read_only=True) as store:
+        lines = store.dump(moment(when)) if canonical else _trace_lines(store, moment(when))
+        if out is None:
+            sys.stdout.writelines(line + "\n" for line in lines)
+            return
+        with writing(out) as target:
+            target.writelines(line + "\n" for line in lines)
+
+
+def _trace_lines(store: Store, when: int | None) -> Iterator[str]:
+    import json
 
     from edge import config as settings
     from edge.recorder import to_line
 
-    with Store.open(db_path(db), create=False, read_only=True) as store:
-        target = (
-            os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
-            if out is not None
-            else sys.stdout
-        )
-        if canonical:
-            for line in store.dump(moment(when)):
-                target.write(line + "\n")
-        else:
-            config = settings.load()
-            interval = config.memory.growth(config.memory.profile).frame_interval_s
-            with store.snapshot(moment(when)) as snapshot:
-                for window in snapshot.trace.windows():
-                    target.write(json.dumps(to_line(window, interval), ensure_ascii=False) + "\n")
-        if out is not None:
-            target.close()
+    config = settings.load()
+    interval = config.memory.growth(config.memory.profile).frame_interval_s
+    with store.snapshot(when) as snapshot:
+        for window in snapshot.trace.windows():
+            yield json.dumps(to_line(window, interval), ensure_ascii=False)
 
 
 def _episode_rows(snapshot: Snapshot, start: int | None, end: int | None) -> list[dict[str, Any]]:
