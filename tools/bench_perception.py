@@ -1,6 +1,6 @@
 """Run light perception over a film, pictures or a sound, and print as JSON what it found, how fast and in how much memory.
 
-    python tools/bench_perception.py FILE_OR_FOLDER [--interval 5] [--window 30] [--size 1280x720] [--seconds 60] [--rows]
+    python tools/bench_perception.py FILE_OR_FOLDER [--interval 5] [--window 30] [--size 1280x720] [--seconds 60] [--sound WAV] [--rows]
 
 The figures: wall seconds and milliseconds per stage for a minute of film, peak resident memory, the share of frames
 perceived anew and kept.  `--rows` prints every caption, event, text and utterance too.
@@ -16,7 +16,7 @@ import tempfile
 import time
 import wave
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import av
@@ -131,6 +131,7 @@ def main() -> int:
     parser.add_argument("--window", type=float, default=30.0, help="seconds of a window")
     parser.add_argument("--size", default="", help="scale frames to WIDTHxHEIGHT first")
     parser.add_argument("--seconds", type=float, help="stop after so much film")
+    parser.add_argument("--sound", type=Path, help="a WAV heard from the start of the film")
     parser.add_argument("--rows", action="store_true", help="print the windows too")
     args = parser.parse_args()
     if not args.source.exists():
@@ -142,7 +143,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         perception = build(Path(folder))
         wall = 0.0
+        pcm = read_sound(args.sound) if args.sound else np.zeros(0, np.float32)
         for raw in windows(args.source, args.interval, args.window, size, args.seconds):  # type: ignore[arg-type]
+            first, last = ((t - START) * SPEECH_RATE // US for t in (raw.t_start, raw.t_end))
+            if args.sound and first < len(pcm):
+                raw = replace(raw, sound=Sound(raw.t_start, 0, pcm[first:last]))  # noqa: PLW2901
             start = time.perf_counter()
             found += [o.window for o in perception.step(raw)]
             wall += time.perf_counter() - start

@@ -71,10 +71,16 @@ def test_times_are_cut_to_the_window(world):
     assert said.t == T
 
 
-def test_short_pauses_are_joined_and_endless_talk_is_not():
-    assert join([(0.0, 1.0), (1.2, 2.0), (3.0, 4.0)]) == [(0.0, 2.0), (3.0, 4.0)]
-    assert join([(0.0, 20.0), (20.1, 30.0)]) == [(0.0, 20.0), (20.1, 30.0)]
+def test_a_sentence_with_pauses_is_one_utterance_and_endless_talk_is_not():
+    assert join([(0.0, 1.0, -20.0), (1.6, 2.6, -23.0), (4.0, 5.0, -20.0)]) == [(0.0, 2.6, -21.5), (4.0, 5.0, -20.0)]
+    assert len(join([(0.0, 20.0, -20.0), (20.1, 30.0, -20.0)])) == 2
     assert join([]) == []
+
+
+def test_an_answer_right_after_a_question_is_another_utterance(world):
+    asr = world.ListASR([("where are the keys", 0.9), ("on the table", 0.9)])
+    said = hear(sound((1, 2, 0.3), (2.3, 3.3, 0.02)), world.LoudVAD(), asr, T, T + 10 * US)
+    assert [(u.speaker, u.text) for u in said] == [(WEARER, "where are the keys"), (OTHER, "on the table")]
 
 
 def test_levels_in_decibels():
