@@ -1,7 +1,7 @@
 """What perceived acts say about the state of things: opened, closed, switched on, switched off.
 
-Perception speaks in many ways ("turns off the hob", "turn | the stove off", "someone shuts the fridge door"), so acts
-are read from the words: a verb, a particle, and the thing the phrase is about.
+Perception speaks in many ways ("turns off the hob", "turn | the stove off", "someone shuts the fridge door", "takes the
+milk and closes the fridge"), so acts are read from the words: a verb, a particle, and the thing the clause is about.
 """
 
 from __future__ import annotations
@@ -16,24 +16,31 @@ from storage.records import Item
 
 Way: TypeAlias = Literal["open", "power"]
 
-# Words before the verb of a caption.
+# Words before the verb of a clause.
 _LEAD = frozenset(
-    """the a an wearer camera-wearer person man woman someone somebody i he she they we it you and then now again also
-    who is was are were be been has have had just still finally quickly slowly carefully starts begins started began
-    continues to her his their my left right hand c""".split()
+    """the a an wearer camera-wearer person i he she they we it you and then now again also who is was are were be been
+    has have had just still finally quickly slowly carefully starts begins started began continues to her his their my
+    left right hand c""".split()
 )
 # Where the phrase about the thing itself ends.
 _TAIL = frozenset(
-    "from in into on onto with to at under above below behind near next for and while then so because by using".split()
+    "from in into on onto with to at under above below behind near next for and while then so because by using when".split()
 )
 _BARE = frozenset("the a an my our your his her their its this that water".split())
+_CLAUSE = re.compile(r"[.;,!?]\s+|\s+(?:and(?: then)?|then|while|before|after which|as) ")
+# A caption about somebody else: "Anna closes the fridge", "a man opens the door".
+_OTHER = re.compile(
+    r"(?:(?:[Aa] |[Tt]he |[Aa]nother )(?:\w+ )?(?:man|woman|child|boy|girl|colleague|friend|visitor|partner|neighbour)"
+    r"|[Ss]ome(?:one|body)(?: else)?"
+    r"|(?!The |A |An |She |He |I |They |Wearer |C )[A-Z][a-z]+(?= (?:\w+s) ))\s+"
+)
 
 _OPEN = frozenset(key(w) for w in ("open", "unlock"))
 _CLOSE = frozenset(key(w) for w in ("close", "shut", "lock"))
 _TURN = key("turn")  # "switch" shares its key
 _PUT = frozenset(key(w) for w in ("put", "flip", "click", "leave", "set"))
 _IGNITE = frozenset(key(w) for w in ("light", "ignite", "kindle"))
-_RUN = frozenset(key(w) for w in ("run", "start", "activate"))
+_RUN = frozenset(key(w) for w in ("run", "start", "activate", "fill", "draw"))
 _HALT = frozenset(key(w) for w in ("stop", "extinguish", "snuff", "unplug", "deactivate", "turnoff"))
 
 
@@ -47,8 +54,36 @@ class Act:
 
 
 @lru_cache(maxsize=16384)
+def clauses(text: str) -> tuple[str, ...]:
+    """The doings a caption tells of one after the other, each from its verb on, in lower case.
+
+    "The wearer takes the milk and closes the fridge." gives "takes the milk" and "closes the fridge".
+    """
+    found = []
+    for part in _CLAUSE.split(text.lower().replace("\u2019", "'")):
+        words = part.strip(' .!"').split()
+        while len(words) > 1 and words[0].strip(",:") in _LEAD:
+            words.pop(0)
+        if words:
+            found.append(" ".join(words))
+    return tuple(found)
+
+
+def doings(item: Item, wearer: frozenset[str]) -> tuple[tuple[str, bool], ...]:
+    """What an event or caption says is done: (words from the verb on, whether the wearer does it)."""
+    if item.kind == "event":
+        return ((f"{item.action} {item.object}".lower().strip(), item.subject.lower() in wearer),)
+    if item.kind != "caption":
+        return ()
+    other = _OTHER.match(item.text)
+    if other is None:
+        return tuple((clause, True) for clause in clauses(item.text))
+    return tuple((clause, False) for clause in clauses(item.text[other.end() :]))
+
+
+@lru_cache(maxsize=16384)
 def read(text: str) -> Act | None:
-    """The opening, closing or switching a short text tells of, if any."""
+    """The opening, closing or switching one clause tells of, if any."""
     words = tokens(same_phrases(text))
     while words and words[0] in _LEAD and len(words) > 1:
         words.pop(0)
@@ -79,32 +114,32 @@ def read(text: str) -> Act | None:
 def told(text: str) -> tuple[tuple[str, str], ...]:
     """What somebody says about the state of things: ("off" | "stay", thing).
 
-    "I turned off the stove" and "the stove is off" end a worry; "leave the window open" makes it deliberate.
+    "I turned off the stove" and "the stove is off" end a worry; "leave the window open" makes it deliberate, and
+    "can you watch the soup?" or "could you close the door?" hand it over.
     """
-    found: list[tuple[str, str]] = []
     low = text.lower().replace("\u2019", "'")
-    if re.search(
-        r"\b(?:should|can|could|have to|need to|remember|forget|must|will|i'll|gonna|going to)\b.{0,40}\b(?:turn|switch|close|shut)",
-        low,
-    ):
-        return ()
-    found += [("stay", _thing(tokens(m["thing"]))) for m in _STAY.finditer(low)]
-    found += [("off", _thing(tokens(m["thing"] or m["thing2"]))) for m in _DONE.finditer(low)]
-    return tuple((kind, thing) for kind, thing in found if thing)
+    found = [("stay", m["thing"] or m["watched"]) for m in _DELEGATED.finditer(low)]
+    if not found and not _MEANT.search(low):
+        found += [("stay", m["thing"]) for m in _STAY.finditer(low)]
+        found += [("off", m["thing"] or m["state"]) for m in _DONE.finditer(low)]
+    things = [(kind, _thing(tokens(words))) for kind, words in found]
+    return tuple((kind, thing) for kind, thing in things if thing)
 
 
-_STAY = re.compile(
-    r"\b(?:leav(?:e|ing)|keep(?:ing)?|left) (?P<thing>(?:the |my |that |this )?[a-z' -]{2,24}?) (?:open|on|running|lit)\b"
-)
+_NOUN = r"(?:the |my |that |this )?[a-z' -]{2,24}?"
+_STAY = re.compile(rf"\b(?:leav(?:e|ing)|keep(?:ing)?|left) (?P<thing>{_NOUN}) (?:open|on|running|lit)\b")
 _DONE = re.compile(
-    r"\b(?:turned|switched|closed|shut|locked|unplugged)(?: off| out)? (?P<thing>(?:the |my |that )?[a-z' -]{2,24}?)(?: off)?(?=[,.!?;]|$| and| before| already)"
-    r"|\b(?P<thing2>(?:the |my )[a-z' -]{2,24}?)(?:'s| is| are) (?:already |now )?(?:off|closed|shut|locked|out)\b"
+    rf"\b(?:turned|switched|closed|shut|locked|unplugged)(?: off| out)? (?P<thing>{_NOUN})(?: off)?(?=[,.!?;]|$| and| before| already)"
+    r"|\b(?P<state>(?:the |my )[a-z' -]{2,24}?)(?:'s| is| are) (?:already |now )?(?:off|closed|shut|locked|out)\b"
 )
-
-
-def text_of(item: Item) -> str:
-    """The words of an event or caption in which an act is read."""
-    return f"{item.action} {item.object}" if item.kind == "event" else item.text
+_MEANT = re.compile(
+    r"\b(?:should|can|could|have to|need to|remember|forget|must|will you|gonna|going to)\b.{0,40}\b(?:turn|switch|close|shut|lock)\b"
+)
+_DELEGATED = re.compile(
+    rf"\b(?:can|could|would|will) you (?:please )?(?:turn|switch|close|shut|lock)(?: off| out)? (?P<thing>{_NOUN})(?: off)?"
+    r"(?=[,.!?;]|$| for| when| in| please)"
+    rf"|\b(?:keep an eye on|watch|mind|look after) (?P<watched>{_NOUN})(?=[,.!?;]|$| for| while| please| until)"
+)
 
 
 def _switched(rest: list[str]) -> Act | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
-from edge.proactive.acts import text_of
+from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, items_of, service
 from edge.proactive.leaving import Going, at_home
@@ -22,9 +22,9 @@ _AWAY = (
     "camera|jacket|coat|scarf|hat|gloves|glasses|sunglasses|water bottle|suitcase|shopping bag"
 )
 _THING = r"(?:the |a |an |my |his |her |their )?(?:\w+ )?(?P<thing>{})\b"
-_PUT = r"^(?:(?:the )?wearer |i )?(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
+_PUT = r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
 _TAKE = (
-    r"^(?:(?:the )?wearer |i )?(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|collect|collects|hold|holds|carry|carries|"
+    r"^(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|collect|collects|hold|holds|carry|carries|"
     r"pack|packs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
 )
 _INTO = re.compile(
@@ -68,21 +68,23 @@ class Belongings:
     def follow(self, window: Window, items: Sequence[Item]) -> None:
         """Take in what a window shows."""
         for item in items:
-            if item.kind == "speech" or (item.kind == "event" and item.subject.lower() not in self._wearer):
-                continue
-            text = text_of(item).lower()
-            put, taken = _PUT_AWAY.match(text), _TAKE_AWAY.match(text)
-            if put and not _INTO.search(text) and not text.startswith(("put on ", "puts on ")):
-                place = _WHERE.search(text[put.end("thing") :])
-                where = place["where"] if place else ""
-                refs = (f"o{item.id}", f"w{window.id}")
-                thing = put["thing"]
-                self._lying[thing] = Lying(thing, item.t, where, at_home(window.scene), refs)
-            elif put or taken:
-                thing = (put or taken)["thing"]  # type: ignore[index]
-                self._lying.pop(thing, None)
+            for text, mine in doings(item, self._wearer):
+                if mine:
+                    self._note(text, item, window)
         edge = window.t_end - REACH_US
         self._lying = {name: thing for name, thing in self._lying.items() if thing.t > edge}
+
+    def _note(self, text: str, item: Item, window: Window) -> None:
+        put, taken = _PUT_AWAY.match(text), _TAKE_AWAY.match(text)
+        if put and not _INTO.search(text) and not text.startswith(("put on ", "puts on ")):
+            place = _WHERE.search(text[put.end("thing") :])
+            refs = (f"o{item.id}", f"w{window.id}")
+            where = place["where"] if place else ""
+            self._lying[put["thing"]] = Lying(put["thing"], item.t, where, at_home(window.scene), refs)
+        elif put:
+            self._lying.pop(put["thing"], None)
+        elif taken:
+            self._lying.pop(taken["thing"], None)
 
     def lies(self, key: str) -> bool:
         """Whether the thing of that putting down still lies there."""

@@ -17,7 +17,9 @@ _NUMBER = {
 }  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _PART_OF_DAY = {"morning": 6, "afternoon": 12, "evening": 17, "tonight": 17, "night": 20}
-_IN = re.compile(r"\bin (?:about |like )?(?:a )?(?P<n>\w+)(?: of| an?)?[ -](?P<unit>minute|min|hour|hr|day|week|month)s?\b")
+_IN = re.compile(
+    r"\bin (?:about |like )?(?:a )?(?P<n>\w+)(?: of| an?)?[ -](?P<unit>minute|min|hour|hr|day|week|month)s?\b"
+)
 _CLOCK = re.compile(
     r"\b(?P<how>at|by|before|until|around) (?P<h>\d{1,2})(?:[:.](?P<m>\d\d))?\s*(?P<half>a\.?m|p\.?m|o'clock)?\b"
 )

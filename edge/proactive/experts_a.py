@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edge.clock import US
-from edge.proactive.acts import read, text_of
+from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.belongings import Belongings
-from edge.proactive.experts import Screening, items_of, service
-from edge.proactive.leaving import SPAN_US, Going, Sign, going, signs
+from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.leaving import SPAN_US, Going, Sign, going, places, signs
 from edge.proactive.openings import (
     TRUST_ACTS,
     TRUST_AFTER_US,
     Books,
     Seen,
     Standing,
-    closure_of,
     fold,
     seen_in,
 )
-from edge.retrieval.words import content
 from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
 ELSEWHERE = 3  # so many different other things done since mean the wearer has turned to something else
 REACH_US = 12 * 3600 * US
+DONE_US = 1200 * US  # the longest away_s of the table, over which doings are compared
 
 
 class PresentExpert:
@@ -45,6 +44,7 @@ class PresentExpert:
         self._acts: list[Seen] = []
         self._signs: list[Sign] = []
         self._scenes: list[tuple[int, str]] = []
+        self._done: list[tuple[int, str]] = []
         self._belongings = Belongings(wearer)
 
     def screen(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
@@ -63,9 +63,9 @@ class PresentExpert:
                 asked.append(self._remind(unit, standing, leave.t, leave.refs, leave.goes))
                 break
         if not asked:
-            asked += self._after_long(unit, window, items, books)
+            asked += self._after_long(unit, items, books)
         asked += self._belongings.left_behind(unit, leaves)
-        return [s for s in asked if not snapshot.services.with_key(s.type, s.key)][:2]
+        return [s for s in asked if not _asked_before(s, snapshot)][:2]
 
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
         """Whether what was to be told still stands open, on or behind."""
@@ -84,18 +84,19 @@ class PresentExpert:
             self._acts = seen_in([i for i in earlier if i.window_id != window.id], self._wearer)
             recent = snapshot.trace.windows(window.t_start - REACH_US, window.t_start)
             recent = [w for w in recent if w.recording == unit.recording and w.id != window.id]
-            self._scenes = [(w.t_start, w.scene) for w in recent if w.scene]
+            self._scenes = [p for w in recent for p in places(w, items_of(w), self._wearer)]
             self._signs = []
             for previous, one in zip([None, *recent], recent, strict=False):
                 if one.t_end > window.t_start - SPAN_US:
                     self._signs += signs(one, items_of(one), previous, self._wearer)
             self._belongings.reset(recent)
+            self._done = [d for w in recent if w.t_end > unit.known - DONE_US for d in self._doings(items_of(w))]
         self._acts = [a for a in (*self._acts, *seen_in(items, self._wearer)) if a.t > edge][-TRUST_ACTS:]
         self._signs = [s for s in self._signs if s.t > window.t_start - SPAN_US]
         self._signs += signs(window, items, unit.previous, self._wearer)
-        if window.scene:
-            self._scenes.append((window.t_start, window.scene))
+        self._scenes += places(window, items, self._wearer)
         self._scenes = [s for s in self._scenes if s[0] > unit.known - REACH_US]
+        self._done = [d for d in (*self._done, *self._doings(items)) if d[0] > unit.known - DONE_US]
         self._belongings.follow(window, items)
         self._last = (unit.recording, window.id)
 
@@ -106,11 +107,11 @@ class PresentExpert:
             if leave.goes in s.closure.on_going and s.t < leave.t and books.trusted(s, going=True)
         ]
         if leave.goes == "room":  # only what stands in the room that is left
-            left = unit.previous.scene if unit.previous is not None else ""
+            left = self._scene_at(min(leave.t, unit.window.t_start) - 1) if unit.window is not None else ""
             found = [s for s in found if self._scene_at(s.t) == left]
         return sorted(found, key=lambda s: (-s.closure.hazard, s.t))
 
-    def _after_long(self, unit: Screening, window: Window, items: Sequence[Item], books: Books) -> list[Service]:
+    def _after_long(self, unit: Screening, items: Sequence[Item], books: Books) -> list[Service]:
         for standing in sorted(books.standing.values(), key=lambda s: (-s.closure.hazard, s.t)):
             closure = standing.closure
             if not closure.away_s or not books.trusted(standing, going=False):
@@ -122,7 +123,7 @@ class PresentExpert:
             if start and scene:
                 away = start != scene and self._away_for(start, unit.known) >= min(closure.away_s, 600) * US // 2
             else:
-                away = closure.way == "open" and self._busy_elsewhere(standing, window, items)
+                away = self._busy_elsewhere(standing, unit.known)
             if away:
                 return [self._remind(unit, [standing], mine[-1].t, (f"o{mine[-1].id}",), "long")]
         return []
@@ -139,20 +140,22 @@ class PresentExpert:
     def _scene_at(self, t: int) -> str:
         return next((name for start, name in reversed(self._scenes) if start <= t), "")
 
-    def _busy_elsewhere(self, standing: Standing, window: Window, items: Sequence[Item]) -> bool:
-        del window
-        about = set(content(standing.thing))
+    def _busy_elsewhere(self, standing: Standing, until: int) -> bool:
+        """Where no place is known: much else was done of late, and nothing that goes with the thing."""
+        since = max(standing.t, until - standing.closure.away_s * US)
+        kin = stem_set(standing.closure.kin)
         others: set[str] = set()
-        for item in items:
-            if item.kind != "event":
+        for t, text in self._done:
+            if t <= since:
                 continue
-            act = read(text_of(item).lower())
-            if act is not None and closure_of(act.way, act.thing) is standing.closure:
+            named = stem_set(text)
+            if named & kin:
                 return False
-            named = set(content(item.object))
-            if not named & about:
-                others.add(item.object)
-        return len(others) >= ELSEWHERE
+            others.add(text)
+        return bool(kin) and len(others) >= ELSEWHERE
+
+    def _doings(self, items: Sequence[Item]) -> list[tuple[int, str]]:
+        return [(i.t, words) for i in items for words, mine in doings(i, self._wearer) if mine]
 
     def _remind(self, unit: Screening, standing: Sequence[Standing], t: int, refs: Sequence[str], why: str) -> Service:
         told = list(standing[:2])
@@ -166,6 +169,15 @@ class PresentExpert:
             state += f", the {told[1].thing} {_bare_state(told[1])}"
         text = speak("resource_reminder", thing=f"The {first.thing}", state=state)
         return service("resource_reminder", t, text, evidence, key, unit, self.name)
+
+
+def _asked_before(service: Service, snapshot: Snapshot) -> bool:
+    """Whether this very occasion was asked for: of one opening, going out or to bed is an occasion of its own, going
+    from the room or turning to other things are one.
+    """
+    thing, _, why = service.key.rpartition(":")
+    whys = ("room", "long") if why in ("room", "long") else (why,)
+    return any(snapshot.services.with_key(service.type, f"{thing}:{w}") for w in whys)
 
 
 def _state(standing: Standing) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from edge.clock import US
-from edge.proactive.acts import text_of
+from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
 from edge.proactive.experts import UNIT_FLOOR_US, Screening, items_of, service, stem_set
@@ -32,6 +32,7 @@ RETRY_US = 10 * 60 * US  # after one that was held back
 _ENDS = re.compile(
     r"^(?:finish|finishes|finished|complete|completes|end|ends|stop|stops) \w+|^(?:hang|hangs|hung) up\b|"
     r"\b(?:end|ends|finish|finishes) (?:the |a )?(?:call|meeting|meal|lunch|dinner|breakfast|lesson|episode|film|movie)\b"
+    r"|^(?:stand|stands|get|gets) up(?: from\b|$)"
     r"|^(?:put|puts) (?:down )?(?:the )?(?:phone|receiver)(?: down)?$|^(?:close|closes|shut|shuts) (?:the |my )?(?:laptop|book)\b"
 )
 _BEGINS = re.compile(r"^(?:start|starts|begin|begins)(?: activity| task| recipe)?:? ")
@@ -118,15 +119,16 @@ class EpisodicExpert:
         if unit.resumed and items and snapshot.trace.count() > 1:
             found.append(Turn(first, "return", "back again", ()))
         for item in items:
-            low = text_of(item).lower().replace("\u2019", "'")
+            ref = (f"o{item.id}",)
             if item.kind == "speech":
+                low = item.text.lower().replace("\u2019", "'")
                 if item.speaker.lower() in self._wearer and _SAID_DONE.search(low):
-                    found.append(Turn(item.t, "end", item.text, (f"o{item.id}",)))
-            elif item.kind == "caption" or item.subject.lower() in self._wearer:
-                if _ENDS.search(low):
-                    found.append(Turn(item.t, "end", low, (f"o{item.id}",)))
-                elif _BEGINS.match(low):
-                    found.append(Turn(item.t, "begin", low, (f"o{item.id}",)))
+                    found.append(Turn(item.t, "end", item.text, ref))
+            for words, mine in doings(item, self._wearer):
+                if mine and _ENDS.search(words):
+                    found.append(Turn(item.t, "end", words, ref))
+                elif mine and _BEGINS.match(words):
+                    found.append(Turn(item.t, "begin", words, ref))
         return sorted(found, key=lambda t: t.t)
 
     def _remind(
@@ -215,7 +217,7 @@ def _doing(intention: Intention, items: list[Item]) -> bool:
     for item in items:
         if item.kind == "speech":
             continue
-        seen = stem_set(text_of(item))
+        seen = stem_set(item.text)
         if act[0] in seen and things & seen:
             return True
         if len(things) > 0 and things <= seen:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from edge.clock import US
-from edge.proactive.acts import text_of
+from edge.proactive.acts import doings
 from storage.records import Item, Window
 
 Goes: TypeAlias = Literal["out", "bed", "room"]
@@ -45,6 +45,11 @@ _SPEECH_WORDS: tuple[tuple[float, Goes, str], ...] = (
 _ACT_SIGNS = tuple((weight, goes, re.compile(words)) for weight, goes, words in _ACT_WORDS)
 _SPEECH_SIGNS = tuple((weight, goes, re.compile(words)) for weight, goes, words in _SPEECH_WORDS)
 
+_ENTERS = re.compile(
+    r"\b(?:enter\w*|walk\w* (?:in)?to|go(?:es)? (?:in)?to|head\w* (?:in)?to|return\w* to|come\w* (?:in)?to|move\w* to|"
+    r"(?:is |stand\w* |sit\w* |(?:sit\w* |lie\w* )down )?in) (?:the |her |his |my )?"
+    r"(?P<room>kitchen|bathroom|bedroom|living room|study|hallway|garage|office|dining room|garden|street|cafe|shop|car)\b"
+)
 _HOME = re.compile(
     r"kitchen|living|bed ?room|bath|hall|corridor|study|home|dining|toilet|laundry|lounge|utility|nursery|basement|attic|pantry|closet|house|apartment|flat"
 )
@@ -88,11 +93,12 @@ def signs(window: Window, items: Sequence[Item], previous: Window | None, wearer
                 for n, (w, g, p) in enumerate(_SPEECH_SIGNS)
                 if p.search(said)
             ]
-        elif item.kind == "caption" or item.subject.lower() in wearer:
-            low = text_of(item).lower()
-            found += [
-                Sign(item.t, g, w, n, low, f"o{item.id}") for n, (w, g, p) in enumerate(_ACT_SIGNS) if p.search(low)
-            ]
+            continue
+        for low, mine in doings(item, wearer):
+            if mine:
+                found += [
+                    Sign(item.t, g, w, n, low, f"o{item.id}") for n, (w, g, p) in enumerate(_ACT_SIGNS) if p.search(low)
+                ]
     if previous is not None and window.scene and previous.scene and window.scene != previous.scene:
         at = items[0].t if items else window.t_start
         outdoors = bool(_HOME.search(previous.scene.lower())) and bool(_OUTDOOR.search(window.scene.lower()))
@@ -116,6 +122,19 @@ def going(recent: Iterable[Sign], since: int) -> list[Going]:
         if sum(s.weight for s in kinds.values()) >= ENOUGH:
             found[sign.goes] = Going(sign.t, sign.goes, sign.text, tuple(s.ref for s in kinds.values()))
     return list(found.values())
+
+
+def places(window: Window, items: Sequence[Item], wearer: frozenset[str]) -> list[tuple[int, str]]:
+    """Where the wearer is from when on, as far as a window tells: its scene, else rooms that are entered or named."""
+    if window.scene:
+        return [(window.t_start, window.scene)]
+    found: list[tuple[int, str]] = []
+    for item in items:
+        for low, mine in doings(item, wearer):
+            room = _ENTERS.search(low) if mine else None
+            if room:
+                found.append((item.t, room["room"]))
+    return found
 
 
 def at_home(scene: str) -> bool:

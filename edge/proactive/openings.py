@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from edge.clock import US
-from edge.proactive.acts import Act, Way, read, text_of, told
+from edge.proactive.acts import Act, Way, doings, read, told
 from edge.proactive.leaving import Goes
 from storage.records import Item
 
 MIN = 60
+WAYS: tuple[Way, ...] = ("open", "power")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Closure:
     words: how it is called.  on_going: the ways of going at which it is told.  away_s: told after so many seconds in
     another place or with other things (0: never by time alone).  memory_s: after so long nothing is claimed any more.
     hazard: 3 fire or flood, 2 waste or spoilage, 1 a nuisance; a greater hazard is told on weaker grounds.
+    kin: words of the doings that go with it; where no place is known, only their absence shows that the wearer has
+    turned to something else (none: only a place shows it).
     """
 
     name: str
@@ -36,24 +39,27 @@ class Closure:
     away_s: int
     memory_s: int
     hazard: int
-    room_bound: bool = True
+    kin: str = ""
 
 
 # fmt: off
 CLOSURES: tuple[Closure, ...] = (
     Closure("cooker", "power", r"hob|stove|stovetop|cooker|burner|gas ring|gas|heat|hot ?plate|cooktop|flame",
-            ("out", "bed"), 20 * MIN, 180 * MIN, 3),
+            ("out", "bed"), 20 * MIN, 180 * MIN, 3,
+            "hob pan pot wok kettle lid spatula ladle stir cook fry boil simmer sauce soup stew food taste season egg meat chicken pasta "
+            "rice onion vegetable potato chop cut slice peel recipe kitchen oven plate serve"),
     Closure("oven", "power", r"oven|grill", ("out", "bed"), 0, 180 * MIN, 3),
     Closure("hot tool", "power", r"(?:steam |clothes |soldering |curling )?iron|straighteners?|hair straightener|glue gun|heat gun|waffle maker|sandwich maker",
-            ("out", "bed", "room"), 5 * MIN, 120 * MIN, 3),
+            ("out", "bed", "room"), 5 * MIN, 120 * MIN, 3, "iron shirt trousers dress blouse sheet hair glue solder waffle sandwich"),
     Closure("heater", "power", r"(?:space |fan |electric )?heater|electric blanket", ("out",), 0, 600 * MIN, 3),
     Closure("fire", "power", r"candles?|fire ?place|fire|incense|barbecue|bbq", ("out", "bed"), 15 * MIN, 240 * MIN, 3),
-    Closure("tap", "power", r"(?:water |kitchen |bathroom )?(?:tap|faucet)(?: water)?|shower|hose|sprinkler|bath ?tub|bath",
+    Closure("tap", "power", r"(?:water |kitchen |bathroom )?(?:tap|faucet)(?: water)?|shower|hose|sprinkler",
             ("out", "bed", "room"), 0, 40 * MIN, 3),
-    Closure("fridge", "open", r"fridge|refrigerator|freezer", ("out", "bed", "room"), 3 * MIN, 30 * MIN, 2),
+    Closure("bath", "power", r"bath|(?:bath ?)?tub|(?:paddling )?pool", ("out", "bed"), 10 * MIN, 60 * MIN, 3, "bath tub water pool towel"),
+    Closure("fridge", "open", r"fridge|refrigerator|freezer", ("out", "bed", "room"), 3 * MIN, 30 * MIN, 2, "fridge freezer"),
     Closure("outer door", "open", r"(?:front|main|entrance|apartment|house|back|patio|balcony|garden|garage) ?door|garage|gate",
-            ("bed",), 3 * MIN, 45 * MIN, 2),
-    Closure("car", "open", r"car (?:door|window|boot|trunk)|trunk of the car|boot of the car|tailgate", ("room",), 3 * MIN, 45 * MIN, 2),
+            ("bed",), 3 * MIN, 45 * MIN, 2, "door garage gate"),
+    Closure("car", "open", r"car (?:door|window|boot|trunk)|trunk of the car|boot of the car|tailgate", ("room",), 3 * MIN, 45 * MIN, 2, "car trunk boot"),
     Closure("window", "open", r"(?:\w+ )?windows?", ("out",), 0, 600 * MIN, 1),
     Closure("light", "power", r"(?:\w+ )?(?:lights?|lamp)|flash ?light|headlights?|torch", ("out",), 0, 360 * MIN, 1),
     Closure("machine", "power", r"vacuum(?: cleaner)?|hoover|drill|saw|sander|lathe|band saw|extractor fan|fan|mixer|blender",
@@ -61,6 +67,8 @@ CLOSURES: tuple[Closure, ...] = (
 )
 # fmt: on
 _PATTERNS = tuple((c, re.compile(rf"^(?:{c.words})$")) for c in CLOSURES)
+# What cooks stands for what it cooks on: "can you watch the soup?"
+_FOOD = re.compile(r"^.*\b(?:soup|pan|pot|food|sauce|rice|pasta|dinner|lunch|stew|potatoes|milk)$")
 _HEAD = re.compile(r"^(?P<thing>.+?) (?:door|knob|switch|valve|button|dial)$")
 
 TRUST_AFTER_US = 3 * 24 * 3600 * US  # acts older than this teach nothing about what perception misses
@@ -127,18 +135,16 @@ def seen_in(items: Sequence[Item], wearer: frozenset[str]) -> list[Seen]:
         ref = f"o{item.id}"
         if item.kind == "speech":
             for kind, thing in told(item.text):
-                for way in ("open", "power"):
-                    act = Act(way, kind == "stay", thing)
-                    found.append(Seen(item.t, act, mine=False, ref=ref, window_id=item.window_id, stays=kind == "stay"))
+                for way in WAYS:
+                    said = Act(way, kind == "stay", "stove" if _FOOD.match(thing) else thing)
+                    found.append(
+                        Seen(item.t, said, mine=False, ref=ref, window_id=item.window_id, stays=kind == "stay")
+                    )
             continue
-        mine = item.kind == "caption" or item.subject.lower() in wearer
-        if item.kind == "caption" and item.text.lower().startswith(
-            ("someone", "another", "a man", "a woman", "a child")
-        ):
-            mine = False
-        act_read = read(text_of(item).lower())
-        if act_read is not None:
-            found.append(Seen(item.t, act_read, mine=mine, ref=ref, window_id=item.window_id))
+        for words, mine in doings(item, wearer):
+            act = read(words)
+            if act is not None:
+                found.append(Seen(item.t, act, mine=mine, ref=ref, window_id=item.window_id))
     return found
 
 

@@ -70,7 +70,9 @@ def test_acts(text, expected):
         ("I'll leave the window open for the cat.", [("stay", "window")]),
         ("Keep the lights on, please.", [("stay", "lights")]),
         ("I have to turn off the stove.", []),
-        ("Can you close the window?", []),
+        ("Can you close the window?", [("stay", "window")]),
+        ("Could you keep an eye on the soup for a minute?", [("stay", "soup")]),
+        ("Should we close the window?", []),
         ("Nice weather today.", []),
     ],
 )
@@ -119,6 +121,19 @@ def test_open_until_closed_by_anybody_or_in_any_words():
 
 def test_the_act_of_another_is_not_the_wearers_to_mend():
     assert books(event(10, "open | fridge", who="Anna"), until=60).standing == {}
+
+
+def test_a_caption_may_tell_of_several_acts_and_of_others():
+    def caption(second, text):
+        return Item(second, 1, "caption", T0 + second * US, 0, text)
+
+    begun = caption(10, "The wearer opens the fridge and takes out the milk.")
+    assert set(books(begun, until=60).standing) == {"fridge"}
+    assert not books(begun, caption(20, "The wearer pours milk, closes the fridge and sits down."), until=60).standing
+    assert not books(begun, caption(20, "Anna closes the fridge."), until=60).standing
+    assert not books(begun, caption(20, "A man shuts the fridge door."), until=60).standing
+    assert not books(caption(10, "Someone opens the fridge."), until=60).standing
+    assert books(caption(10, "She turns on the oven while holding a tray."), until=60).standing
 
 
 def test_one_act_seen_twice_is_one():
