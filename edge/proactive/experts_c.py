@@ -77,7 +77,7 @@ class EpisodicExpert:
             return []
         items = items_of(window)
         self._follow(unit, window, items, snapshot)
-        old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US]
+        old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
         if not old:
             return []
         turns = self._turns(unit, window, items, snapshot)
@@ -206,6 +206,12 @@ def _fits(due: Due, turn: Turn, intention: Intention, window: Window, items: lis
 
 _GO = frozenset(key(w) for w in ("leave", "go", "out", "bed", "sleep", "home", "head", "way"))
 _VAGUE = frozenset(key(w) for w in ("this", "that", "call", "meeting", "finish", "done"))
+
+
+def _wish(intention: Intention) -> bool:
+    """Whether it was only wished ("I want to see the world one day"), with no time or occasion named."""
+    wanted = re.search(r"\bwant(?:ed)? to " + re.escape(intention.what[:12]), intention.quote, re.IGNORECASE)
+    return wanted is not None and not intention.due
 
 
 def _doing(intention: Intention, items: list[Item]) -> bool:

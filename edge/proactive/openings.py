@@ -71,6 +71,9 @@ _PATTERNS = tuple((c, re.compile(rf"^(?:{c.words})$")) for c in CLOSURES)
 _FOOD = re.compile(r"^.*\b(?:soup|pan|pot|food|sauce|rice|pasta|dinner|lunch|stew|potatoes|milk)$")
 _HEAD = re.compile(r"^(?P<thing>.+?) (?:door|knob|switch|valve|button|dial)$")
 
+BARE = frozenset(("door", "it", "them", "lid", "knob", "switch", "machine"))
+EVERYTHING = frozenset(("everything", "all", "both", "all lights"))
+
 TRUST_AFTER_US = 3 * 24 * 3600 * US  # acts older than this teach nothing about what perception misses
 TRUST_ACTS = 400
 LOST_US = 30 * 60 * US  # an opening without a closing for so long was most likely closed unseen
@@ -171,8 +174,16 @@ def fold(acts: Sequence[Seen], until: int) -> Books:
                 books.standing[name] = Standing(closure, act.thing, seen.t, seen.ref, seen.window_id)
         elif act.begins:
             books.standing.pop(name, None)  # left so on purpose
+        elif act.thing in EVERYTHING:
+            books.standing = {n: s for n, s in books.standing.items() if s.closure.way != act.way}
         else:
-            open_since.pop(place, None)
+            if closure is None and act.thing in BARE:  # "close door": of what was opened last
+                name = max(
+                    (n for n, s in books.standing.items() if s.closure.way == act.way),
+                    key=lambda n: books.standing[n].t,
+                    default=name,
+                )
+            open_since.pop((act.way, name), None)
             books.standing.pop(name, None)
     for (way, _), since in open_since.items():
         if until - since >= LOST_US:

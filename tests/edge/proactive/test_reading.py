@@ -119,6 +119,13 @@ def test_open_until_closed_by_anybody_or_in_any_words():
         assert books(start, end, until=60).standing == {}
 
 
+def test_a_bare_closing_ends_what_was_opened_last():
+    begun = [event(10, "open | front door"), event(30, "open | fridge"), event(35, "turn on | hob")]
+    assert set(books(*begun, event(40, "close | door"), until=60).standing) == {"outer door", "cooker"}
+    assert set(books(*begun, event(40, "turn | it off"), until=60).standing) == {"outer door", "fridge"}
+    assert set(books(*begun, event(40, "switch off | everything"), until=60).standing) == {"outer door", "fridge"}
+
+
 def test_the_act_of_another_is_not_the_wearers_to_mend():
     assert books(event(10, "open | fridge", who="Anna"), until=60).standing == {}
 
