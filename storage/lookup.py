@@ -14,10 +14,11 @@ from storage.records import Item, ItemKind, Us
 
 _DAY_US = 86_400_000_000
 _FIRST_DAY = date(1970, 1, 1)
-_ITEM = (
-    "SELECT i.id, i.window_id, i.kind, i.t, w.offset_s, i.text, i.subject, i.action, i.object, i.speaker "
-    "FROM item i JOIN window w ON w.id = i.window_id "
-)
+_ITEM = "SELECT i.id, i.window_id, i.kind, i.t, w.offset_s, i.text, i.subject, i.action, i.object, i.speaker FROM "
+# Where items are read from: CROSS JOIN and INDEXED BY hold the planner to the one order that stays cheap in a long memory.
+_SOURCE = "item i JOIN window w ON w.id = i.window_id "
+_BY_ACTION = "item i INDEXED BY item_action JOIN window w ON w.id = i.window_id "
+_BY_WORDS = "item_fts f CROSS JOIN item i ON i.id = f.rowid CROSS JOIN window w ON w.id = i.window_id "
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,7 @@ class LookupReader:
             "SELECT action FROM item INDEXED BY item_action WHERE kind = 'event' AND action > ? ORDER BY action LIMIT 1",
             (),
         )
-        known = (
-            "SELECT 1 FROM item i JOIN window w ON w.id = i.window_id "
-            "WHERE i.kind = 'event' AND i.action = ? AND w.t_end <= ? LIMIT 1"
-        )
-        return [a for a in found if self._db.execute(known, (a, self._until)).fetchone()]
+        return self._known("i.kind = 'event' AND i.action = ?", (), found)
 
     def objects(self, action: str) -> list[str]:
         """The distinct objects of one exact action known at `until`, hopping along the index."""
@@ -109,11 +106,34 @@ class LookupReader:
             "SELECT object FROM item INDEXED BY item_action WHERE kind = 'event' AND action = ? AND object > ? ORDER BY object LIMIT 1",
             (action,),
         )
-        known = (
-            "SELECT 1 FROM item i JOIN window w ON w.id = i.window_id "
-            "WHERE i.kind = 'event' AND i.action = ? AND i.object = ? AND w.t_end <= ? LIMIT 1"
+        return self._known("i.kind = 'event' AND i.action = ? AND i.object = ?", (action,), found)
+
+    def speakers(self) -> list[str]:
+        """Everybody who was heard by `until`, hopping along the index."""
+        found = self._hop(
+            "SELECT speaker FROM item INDEXED BY item_speaker WHERE kind = 'speech' AND speaker > ? ORDER BY speaker LIMIT 1",
+            (),
         )
-        return [o for o in found if self._db.execute(known, (action, o, self._until)).fetchone()]
+        return self._known("i.kind = 'speech' AND i.speaker = ?", (), found)
+
+    def entity_names(self) -> list[str]:
+        """The distinct names of entities, hopping along the index; those not seen by `until` are left out."""
+        found = self._hop("SELECT name FROM entity INDEXED BY entity_name WHERE name > ? ORDER BY name LIMIT 1", ())
+        if self._complete():
+            return found
+        seen = "SELECT 1 FROM entity e JOIN window w ON w.id = e.window_id WHERE e.name = ? AND w.t_end <= ? LIMIT 1"
+        return [n for n in found if self._db.execute(seen, (n, self._until)).fetchone()]
+
+    def _known(self, where: str, values: tuple[str, ...], found: list[str]) -> list[str]:
+        """Of words hopped over, those that an item known at `until` holds."""
+        if self._complete():
+            return found
+        known = f"SELECT 1 FROM item i JOIN window w ON w.id = i.window_id WHERE {where} AND w.t_end <= ? LIMIT 1"
+        return [f for f in found if self._db.execute(known, (*values, f, self._until)).fetchone()]
+
+    def _complete(self) -> bool:
+        """Is every stored window known at `until`?  Then nothing needs to be checked for lying in the future."""
+        return self._db.execute("SELECT 1 FROM window WHERE t_end > ? LIMIT 1", (self._until,)).fetchone() is None
 
     def _hop(self, statement: str, values: tuple[str, ...]) -> list[str]:
         found: list[str] = []
@@ -126,15 +146,23 @@ class LookupReader:
     def events_of(self, terms: Sequence[tuple[str, str]], start: Us | None = None, end: Us | None = None) -> list[Item]:
         """Events with one of these exact (action, object) pairs and start <= t < end, in time order."""
         found: list[Item] = []
-        for first in range(0, len(terms), 200):
-            part = terms[first : first + 200]
-            marks = ",".join(["(?, ?)"] * len(part))
+        for pair in terms:
             found += self._items(
-                f"WHERE i.kind = 'event' AND (i.action, i.object) IN (VALUES {marks}) "
-                "AND i.t >= ? AND i.t < ? AND w.t_end <= ?",
-                (*(x for pair in part for x in pair), _low(start), _high(end), self._until),
+                "WHERE i.kind = 'event' AND i.action = ? AND i.object = ? AND i.t >= ? AND i.t < ? AND w.t_end <= ?",
+                (*pair, _low(start), _high(end), self._until),
+                _BY_ACTION,
             )
         return sorted(found, key=lambda i: (i.t, i.id))
+
+    def newest(
+        self, kinds: Sequence[ItemKind], start: Us | None = None, end: Us | None = None, limit: int = 20
+    ) -> list[Item]:
+        """The newest items of those kinds with start <= t < end, newest first."""
+        marks = ",".join("?" * len(kinds))
+        return self._items(
+            f"WHERE i.kind IN ({marks}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
+            (*kinds, _low(start), _high(end), self._until, limit),
+        )
 
     def matching(
         self,
@@ -144,35 +172,42 @@ class LookupReader:
         end: Us | None = None,
         limit: int | None = None,
     ) -> list[Item]:
-        """Items whose text matches an FTS5 expression made by `all_words` or `any_words`, newest first."""
+        """Items whose text matches an FTS5 expression made by `phrase`, `all_words` or `any_words`, newest first."""
         if not expression or not kinds:
             return []
         marks = ",".join("?" * len(kinds))
         return self._items(
-            f"WHERE i.id IN (SELECT rowid FROM item_fts WHERE item_fts MATCH ?) AND i.kind IN ({marks}) "
+            f"WHERE item_fts MATCH ? AND i.kind IN ({marks}) "
             "AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
             (expression, *kinds, _low(start), _high(end), self._until, -1 if limit is None else limit),
+            _BY_WORDS,
         )
 
     def times_of(
         self, word: str, start: Us | None = None, end: Us | None = None, limit: int = 5000
     ) -> list[tuple[Us, int, str]]:
-        """When a word occurs: (t, item id, kind) of the newest `limit` items that hold it, unordered."""
+        """When a word occurs: (t, item id, kind) of its newest `limit` occurrences in the order of arrival, unordered."""
         expression = all_words((word,))
         if not expression:
             return []
         return [
             (row[0], row[1], row[2])
             for row in self._db.execute(
-                "SELECT i.t, i.id, i.kind FROM item_fts f JOIN item i ON i.id = f.rowid "
-                "JOIN window w ON w.id = i.window_id WHERE item_fts MATCH ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
+                "SELECT i.t, i.id, i.kind FROM item_fts f CROSS JOIN item i ON i.id = f.rowid "
+                "CROSS JOIN window w ON w.id = i.window_id "
+                "WHERE item_fts MATCH ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
                 "ORDER BY f.rowid DESC LIMIT ?",
                 (expression, _low(start), _high(end), self._until, limit),
             )
         ]
 
-    def _items(self, where: str, values: Iterable[object]) -> list[Item]:
-        return [Item(*row) for row in self._db.execute(_ITEM + where, tuple(values))]
+    def _items(self, where: str, values: Iterable[object], source: str = _SOURCE) -> list[Item]:
+        return [Item(*row) for row in self._db.execute(f"{_ITEM}{source}{where}", tuple(values))]
+
+
+def phrase(text: str) -> str:
+    """An FTS5 expression for texts that hold these very words in this order."""
+    return _quoted(text)
 
 
 def all_words(words: Sequence[str]) -> str:

@@ -46,7 +46,12 @@ def m001_strata(db: Connection, dim: int) -> None:
         db.execute(f"CREATE VIRTUAL TABLE {vec} USING vec0(embedding float[{dim}])")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_strata,)
+def m002_speakers(db: Connection, _dim: int) -> None:
+    """An index of who spoke when: questions name people, and asking who is known must not read all that was said."""
+    db.execute("CREATE INDEX item_speaker ON item(speaker, t) WHERE kind = 'speech'")
+
+
+MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers)
 
 
 def migrate(db: Connection, embedding: tuple[str, int]) -> list[str]:

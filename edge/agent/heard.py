@@ -20,7 +20,7 @@ KINDS: tuple[ItemKind, ...] = ("speech", "caption")
 TURN_US = 60_000_000  # turns further apart than this do not answer each other
 CONTEXT = 0.3
 SPEAKER_BONUS = 0.2
-WIDEST = 400  # of a very common word only the newest occurrences are weighed
+WIDEST = 600  # of a very common word only the newest occurrences are weighed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def person_key(view: View, speaker: str) -> str:
 
 def people_in(view: View, text: str) -> list[str]:
     """The known people a question names, in order; "I" and "my" mean the wearer."""
-    known = {person_key(view, s) for s in view.snap.trace.speakers()} | ({view.owner.lower()} if view.owner else set())
+    known = {person_key(view, s) for s in view.snap.lookup.speakers()} | ({view.owner.lower()} if view.owner else set())
     found: list[str] = []
     for token in re.findall(r"[^\W\d_]+", text):
         low = token.lower()

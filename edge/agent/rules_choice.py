@@ -13,6 +13,7 @@ from storage.lookup import all_words
 from storage.records import Item
 
 SECOND = 1_000_000
+LOOK_BACK = 6 * 3_600 * SECOND  # an activity that began longer ago is not the one in force
 _AMOUNT = re.compile(
     r"\b(\d+(?:[.,]\d+)?) ?(g|kg|mg|ml|l|cl|oz|lb|grams?|cups?|tbsp|tsp|tablespoons?|teaspoons?)\b", re.IGNORECASE
 )
@@ -65,9 +66,11 @@ def _while(view: View, q: Query, step: str) -> Draft | None:
     if not times:
         return None
     grades: dict[str, tuple[float, Item]] = {}
+    starting = [a for a in view.actions() if words.key(a.split(" ")[0]) == "start"]
     for at in times:
-        begun = view.snap.trace.items(("event",), scope.start, at.t + 15 * SECOND)
-        activities = [i for i in begun if words.key(i.action.split(" ")[0]) == "start"][-3:]
+        low = max(scope.start or 0, at.t - LOOK_BACK)
+        begun = [i for a in starting for i in view.snap.trace.events(a, low, at.t + 15 * SECOND)]
+        activities = sorted(begun, key=lambda i: (i.t, i.id))[-3:]
         for age, activity in enumerate(activities[::-1]):
             if not q.choices:
                 return Draft(
@@ -234,7 +237,8 @@ def _used(view: View, thing: str, recipe: str, scope: Scope) -> tuple[float, lis
     view.calls += 1
     of = set(words.content(recipe))
     asked = words.content(thing)
-    found = view.snap.lookup.matching(all_words(words.tokens(thing)), ("caption", "event"), scope.start, scope.end)
+    everything = all_words([*words.tokens(thing), *(w for w in words.tokens(recipe) if w not in words.STOPWORDS)])
+    found = view.snap.lookup.matching(everything, ("caption", "event"), scope.start, scope.end, 200)
     best = 0.0
     proofs: list[Item] = []
     for item in found:

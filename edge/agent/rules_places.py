@@ -25,6 +25,7 @@ _TAKEN = re.compile(
     r".*?\b(?:up|out|take|takes|took|taken|grab|grabs|get|gets|fetch|remove|removes) ?(?P<o>.*?) (?:up )?(?:from|out of|off) (?P<l>.+)",
     re.I,
 )
+NEWEST = 1000  # of a thing that is everywhere, only so many of its newest mentions are read for its last place
 _FORMS = {
     "back in": "in",
     "back into": "in",
@@ -58,11 +59,12 @@ def put_of(item: Item) -> Put | None:
     return Put(item, m.group("o"), f"{_FORMS.get(preposition, preposition)} {m.group('l')}")
 
 
-def _puts(view: View, thing: str, scope: Scope) -> list[Put]:
+def _puts(view: View, thing: str, scope: Scope, *, first: bool = False) -> list[Put]:
     """All puts of a thing in time order; those of exactly that thing when there are any, else of its kinds."""
     asked = words.thing(thing)
     view.calls += 1
-    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption", "event"), scope.start, scope.end)
+    newest = None if scope.named or first else NEWEST
+    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption", "event"), scope.start, scope.end, newest)
     found += (
         view.snap.lookup.matching(all_words(words.tokens(thing)), ("caption",), scope.start, scope.end)
         if not found
@@ -93,7 +95,7 @@ def put(view: View, q: Query) -> Draft | None:
         if moved is not None:
             return _placed(view, q, moved, thing)
     scope = view.scope(q)
-    puts = _puts(view, thing, scope)
+    puts = _puts(view, thing, scope, first=q.ordinal == "first")
     if puts:
         chosen = puts[0] if q.ordinal == "first" else puts[-1]
         return _placed(view, q, chosen, thing, puts)
@@ -160,7 +162,7 @@ def taken_from(view: View, q: Query) -> Draft | None:
 def _seen(view: View, thing: str, scope: Scope) -> Draft | None:
     """Where a thing was last seen, by the places perception gave it."""
     asked = words.thing(thing)
-    names = [n for n, _ in view.snap.trace.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
+    names = [n for n in view.snap.lookup.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
     view.calls += 1
     seen = [e for n in names for e in view.snap.trace.entities(n, scope.start, scope.end)]
     placed = [e for e in seen if e.location]

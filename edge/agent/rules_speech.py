@@ -33,7 +33,7 @@ def _known_speaker(view: View, who: str) -> bool:
     return (
         name in _ANYONE
         or name in _WEARER
-        or any(name == s.lower() or name in s.lower().split() for s in view.snap.trace.speakers())
+        or any(name == s.lower() or name in s.lower().split() for s in view.snap.lookup.speakers())
     )
 
 
@@ -94,7 +94,7 @@ def said_what(view: View, q: Query) -> Draft | None:
         return None  # a look-up reads it better: it weighs rare words and the speaker
     point = next((s for s in q.spans if s.kind == "point"), None)
     low, high = (point.start - 5_000_000, point.end + 30_000_000) if point else (scope.start, scope.end)
-    heard = [i for i in view.snap.trace.items(("speech",), low, high) if _by(view, i, q.speaker)]
+    heard = [i for i in view.snap.lookup.newest(("speech",), low, high, 2000)[::-1] if _by(view, i, q.speaker)]
     view.calls += 1
     if not heard:
         return Draft("text", None, "I don't know: I heard nothing then.", confidence=0.3)
@@ -115,7 +115,7 @@ def text(view: View, q: Query) -> Draft | None:
     """What a written text said: by where it stands (what the thing asked for was near), and when."""
     asked = words.thing(q.clause.thing)
     view.calls += 1
-    if not asked or not view.snap.trace.items(("text",), None, None, 1):
+    if not asked or not view.snap.lookup.newest(("text",), limit=1):
         return None
     low, high = view.scope(q).start, view.scope(q).end
     body = q.text.lower()
@@ -130,7 +130,7 @@ def text(view: View, q: Query) -> Draft | None:
     point = next((s for s in q.spans if s.kind == "point"), None)
     if point is not None:
         low, high = point.start - 30_000_000, point.end + 30_000_000
-    seen = view.snap.trace.items(("text",), low, high)
+    seen = view.snap.lookup.newest(("text",), low, high, 500)[::-1]
     if not seen:
         return Draft("text", None, "I don't know: I saw no text then.", confidence=0.4)
     if asked[-1] in _CLOCKS:
@@ -140,7 +140,7 @@ def text(view: View, q: Query) -> Draft | None:
             e.window_id
             for n, _ in view.snap.trace.entity_names()
             if words.thing_grade(asked, words.thing(n)) >= 2
-            for e in view.snap.trace.entities(n)
+            for e in view.snap.trace.entities(n, low, high)
         }
         seen = [i for i in seen if i.window_id in shown] or seen
     if point is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from edge.agent.question import Clause, Query
 from edge.retrieval import words
 from edge.retrieval.timephrase import Us, Zone
-from storage.lookup import Stretch, all_words, any_words
+from storage.lookup import Stretch, all_words, phrase
 from storage.records import Item, ItemKind
 from storage.snapshot import Snapshot
 
 Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
 
 DATED: tuple[ItemKind, ...] = ("event", "caption", "text", "speech")
+SHORT_US = 4 * 3_600_000_000  # a stretch this short is read whole
+WORDS = 24  # words of a long text that are looked up
+OCCURRENCES = 1000  # of each
 _SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "person wearing the camera"))
 _BEGINS = frozenset(
     words.key(w) for w in "start begin begins do work make making cook prepare perform have activity".split()
@@ -87,6 +91,11 @@ class View:
         return next((r for r in runs if start <= r.t_start < end), None) or next(
             (r for r in runs if r.t_start <= start < r.t_end), None
         )
+
+    def around(self, t: Us) -> list[Stretch]:
+        """The recordings within half a day of a time, cut there."""
+        self.calls += 1
+        return self.snap.lookup.stretches(t - 43_200_000_000, t + 43_200_000_000)
 
     def activity(self, phrase: str, start: Us | None, end: Us | None) -> Scope | None:
         """The last stretch in which an activity with that name went on: from its start to the next of its kind."""
@@ -168,24 +177,37 @@ class View:
         if not wanted:
             return []
         self.calls += 1
-        tokens = words.tokens(name)
-        found = self.snap.lookup.matching(all_words(tokens[:24]), kinds, start, end)
+        found = self.snap.lookup.matching(phrase(name), kinds, start, end)
         exact = [i for i in found if _called(i, wanted)]
         if only_begun:
             exact = [i for i in exact if words.key(i.action.split(" ")[0]) in _BEGINS]
         return sorted(exact, key=lambda i: (i.t, i.id))
 
     def alike(
-        self, text: str, scope: Scope, kinds: Sequence[ItemKind] = DATED, least: float = 0.5, limit: int = 400
+        self, text: str, scope: Scope, kinds: Sequence[ItemKind] = DATED, least: float = 0.5, limit: int = 120
     ) -> list[tuple[float, Item]]:
         """Items whose content words overlap a text's by at least `least` (F1), best first."""
         asked = words.content(text)
         if not asked:
             return []
         self.calls += 1
-        found = self.snap.lookup.matching(any_words(words.tokens(text)[:40]), kinds, scope.start, scope.end, limit)
+        found = self._sharing(text, scope, kinds, limit)
         graded = [(words.overlap(asked, words.content(_body(i))), i) for i in found]
         return sorted((g for g in graded if g[0] >= least), key=lambda g: (-g[0], g[1].t, g[1].id))
+
+    def _sharing(self, text: str, scope: Scope, kinds: Sequence[ItemKind], limit: int) -> list[Item]:
+        """Items that share words with a text: all of a short stretch, else those with the most of its words.
+
+        Of a word that is everywhere only its newest occurrences are read, so that a year costs little more than a day.
+        """
+        if scope.start is not None and scope.end is not None and scope.end - scope.start <= SHORT_US:
+            return self.snap.trace.items(kinds, scope.start, scope.end)
+        shared: Counter[int] = Counter()
+        for word in list(dict.fromkeys(w for w in words.tokens(text) if w not in words.STOPWORDS))[:WORDS]:
+            hits = self.snap.lookup.times_of(word, scope.start, scope.end, OCCURRENCES)
+            shared.update(item_id for _, item_id, kind in hits if kind in kinds)
+        best = sorted(shared, key=lambda i: (-shared[i], -i))[:limit]
+        return list(self.snap.trace.items_by_id(best).values())
 
     def described(self, text: str, scope: Scope) -> list[Item]:
         """Captions that hold all content words of a text, in time order."""

@@ -138,7 +138,7 @@ class Skills:
         """Where and how a thing was seen, newest first; `place` keeps the windows that showed it there."""
         self.calls += 1
         asked = words.thing(name)
-        names = [n for n, _ in self.snapshot.trace.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
+        names = [n for n in self.snapshot.lookup.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
         seen = [e for n in names for e in self.snapshot.trace.entities(n, start, end)]
         wanted = set(words.content(place))
         kept = [e for e in seen if wanted <= set(words.content(e.location or ""))]

@@ -92,6 +92,9 @@ CALLS: dict[str, Call] = {
     "lookup.stretches": lambda s, h, r: (s.lookup.stretches(), s.lookup.stretches(*span(h, r), gap=30 * US)),
     "lookup.actions": lambda s, h, r: s.lookup.actions(),
     "lookup.objects": lambda s, h, r: [s.lookup.objects(v) for v in VERBS],
+    "lookup.speakers": lambda s, h, r: s.lookup.speakers(),
+    "lookup.entity_names": lambda s, h, r: s.lookup.entity_names(),
+    "lookup.newest": lambda s, h, r: s.lookup.newest(KINDS, *span(h, r), limit=r.randint(1, 9)),
     "lookup.events_of": lambda s, h, r: s.lookup.events_of([(v, o) for v in VERBS for o in THINGS], *span(h, r)),
     "lookup.matching": lambda s, h, r: [
         s.lookup.matching(all_words(("cup",)), KINDS, *span(h, r)),
