@@ -84,9 +84,9 @@ class Retained:
         keep = at.index(seq) + 1 if seq in at else 0
         self.restored = replace(self.restored, queued=self.restored.queued[keep:])
 
-    def commit(self, item: Deliver) -> None:
-        """A message of the host was carried out."""
-        self.restored = replace(self.restored, peer_stream=item.stream, peer_committed=item.seq or 0)
+    def reached(self, stream: int, committed: int) -> None:
+        """Where we are in the host's queue: a message was carried out, or a handshake named another queue."""
+        self.restored = replace(self.restored, peer_stream=stream, peer_committed=committed)
 
 
 class PythonDevice:
@@ -162,6 +162,7 @@ class PythonDevice:
                 self.memory.released(output.seq)
             elif isinstance(output, Up):
                 reaction.connected = True
+                self.memory.reached(*self.session.position)
                 work += self._queue(at_us, p.Firmware(at_us, self.update.state, self.update.version[:64], self.board))
                 if self.flash.update or self.flash.reverted:
                     work += self._queue(at_us, self.update.status())
@@ -188,5 +189,5 @@ class PythonDevice:
         elif not isinstance(message, p.Unknown):
             reaction.commands.append(message)
         if item.seq is not None:
-            self.memory.commit(item)
+            self.memory.reached(item.stream, item.seq)
             work += self.session.commit(at_us, item.stream, item.seq)

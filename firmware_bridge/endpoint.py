@@ -1,27 +1,27 @@
 """The thin loop around a session: a line, a journal if wanted, and the application's two callbacks.
 
 Nothing here decides anything about the protocol. ``now`` is the caller's clock in microseconds (it must not go back);
-waiting is done by ``select`` and by the stop event.
+waiting is done by ``poll`` and by the stop event.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from firmware_bridge import protocol as p
-from firmware_bridge.errors import LinkError, LinkLost, LinkUnsupported
+from firmware_bridge.errors import JournalError, LinkError, LinkLost, LinkUnsupported
 from firmware_bridge.events import Deliver, Down, Output, Queued, Released, TimeSynced, Transmit, Up
 from firmware_bridge.links.backoff import Backoff
-from firmware_bridge.links.base import Link
+from firmware_bridge.links.base import Link, wait_ready
 from firmware_bridge.session import Session
 
 STALLED_BYTES = 262_144
 
+T = TypeVar("T")
 Handler = Callable[[Deliver], bool]
 """Called for each message. True: dealt with. False: ``Endpoint.commit`` will be called once it is.
 
@@ -29,8 +29,10 @@ Without a journal that is when it is acknowledged. With one, a message is acknow
 handed over again after a restart until it is dealt with; ``(item.stream, item.seq)`` tells a repeat.
 """
 
-Listener = Callable[[Up | Down | TimeSynced | LinkError], None]
-"""Called for what happens to the link; a LinkError says why the line cannot be opened or ended."""
+News = Up | Down | TimeSynced | LinkError | JournalError
+Listener = Callable[[News], None]
+"""Called for what happens to the link. A LinkError says why the line cannot be opened or ended; a JournalError (once)
+that the journal fails: the link goes on, but what it carries no longer survives a restart."""
 
 
 class Keeper(Protocol):
@@ -73,7 +75,7 @@ class Endpoint:
         self._each_pass = each_pass  # called in the loop while the line is open, at least once a second
         self._backoff = backoff or Backoff()
         self._lock = threading.Lock()  # over the session, the journal and the bytes to write; never while calling back
-        self._news: deque[Deliver | Up | Down | TimeSynced] = deque()
+        self._news: deque[Deliver | Up | Down | TimeSynced | JournalError] = deque()
         self._wake_out, self._wake_in = os.pipe()
         os.set_blocking(self._wake_out, False)
         os.set_blocking(self._wake_in, False)
@@ -98,7 +100,7 @@ class Endpoint:
             for item in self._journal.pending():
                 if isinstance(item.message, p.Unknown) or self._handler(item):
                     with self._lock:
-                        self._journal.done(item)
+                        self._keep(self._journal.done if self._journal else None, item)
         while not stop.is_set():
             try:
                 self.link.open()
@@ -146,7 +148,7 @@ class Endpoint:
             deadline, writing = self.session.deadline(), bool(self._pending)
         wait = 1.0 if deadline is None else min(max(0, deadline - self._now()) / 1e6, 1.0)
         fd = self.link.fileno()
-        readable, _, _ = select.select([fd, self._wake_out], [fd] if writing else [], [], wait)
+        readable = wait_ready([fd, self._wake_out], fd if writing else None, wait)
         if self._wake_out in readable:
             self._drain_wake()
         with self._lock:
@@ -167,11 +169,9 @@ class Endpoint:
             if isinstance(output, Transmit):
                 self._pending += output.data
             elif isinstance(output, Queued):
-                if self._journal is not None:
-                    self._journal.queued(output)
+                self._keep(self._journal.queued if self._journal else None, output)
             elif isinstance(output, Released):
-                if self._journal is not None:
-                    self._journal.released(output.seq)
+                self._keep(self._journal.released if self._journal else None, output.seq)
             else:
                 self._news.append(output)
 
@@ -190,9 +190,8 @@ class Endpoint:
         if item.seq is None:
             self._handler(item)
             return
-        if self._journal is not None:
-            with self._lock:
-                self._journal.commit(item)
+        with self._lock:
+            if self._keep(self._journal.commit if self._journal else None, item):
                 self._absorb(self.session.commit(self._now(), item.stream, item.seq))
         # Nobody can read an unknown message; it only keeps the count in step.
         if isinstance(item.message, p.Unknown) or self._handler(item):
@@ -200,10 +199,8 @@ class Endpoint:
                 self._dealt_with(item, item.seq)
 
     def _dealt_with(self, item: Deliver, seq: int) -> None:
-        if self._journal is not None:
-            self._journal.done(item)
-        else:
-            self._absorb(self.session.commit(self._now(), item.stream, seq))
+        if not self._keep(self._journal.done if self._journal else None, item):
+            self._absorb(self.session.commit(self._now(), item.stream, seq))  # a second commit changes nothing
 
     def _drain_wake(self) -> None:
         try:
@@ -219,6 +216,18 @@ class Endpoint:
         if len(self._pending) > STALLED_BYTES:
             raise LinkLost(f"{self.link.name}: it takes no more bytes")
 
-    def _tell(self, what: Up | Down | TimeSynced | LinkError) -> None:
+    def _keep(self, write: Callable[[T], None] | None, what: T) -> bool:
+        """Write to the journal, under the lock; False when there is none (any more)."""
+        if write is None:
+            return False
+        try:
+            write(what)
+        except JournalError as error:  # a full disk must not cost the glasses: go on without, and say so
+            self._journal = None
+            self._news.append(error)
+            return False
+        return True
+
+    def _tell(self, what: News) -> None:
         if self._listener is not None:
             self._listener(what)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from firmware_bridge import protocol as p
-from firmware_bridge.endpoint import Endpoint, Handler, Listener
-from firmware_bridge.errors import LinkError, NotCapable, OutboxFull, UpdateError
+from firmware_bridge.endpoint import Endpoint, Handler, Listener, News
+from firmware_bridge.errors import NotCapable, OutboxFull, UpdateError
 from firmware_bridge.events import DEFAULTS, Deliver, Down, Restored, Settings, TimeSynced, Up
 from firmware_bridge.journal import Journal
 from firmware_bridge.links.base import Link
@@ -136,7 +136,7 @@ class Glasses:
         self._send_all(more)
         return self._handler(item)
 
-    def _on_event(self, event: Up | Down | TimeSynced | LinkError) -> None:
+    def _on_event(self, event: News) -> None:
         if isinstance(event, Up | Down):
             with self._lock:
                 self._view.link(self._now(), event)

@@ -2,7 +2,7 @@
 
 One append-only file of checksummed records. Appending a peer's message *is* its commit: content and position are one
 record, so a crash leaves either both or neither. A torn last record is cut off when the file is opened again; a long
-file is rewritten then with what still matters.
+file is replaced by one with what still matters.
 
     record = kind u8 | number u8 | length u16 | stream u32 | seq u32 | crc32 u32 (of all before it and the payload) | payload
 """
@@ -39,6 +39,7 @@ class Journal:
         self._queue: dict[int, tuple[int, bytes]] = {}
         self._peer = (0, 0)
         self._open: dict[tuple[int, int], tuple[int, bytes]] = {}
+        self._rewrite_at = REWRITE_BYTES
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             data = path.read_bytes() if path.exists() else b""
@@ -48,10 +49,9 @@ class Journal:
             os.lseek(self._fd, 0, os.SEEK_END)
         except OSError as error:
             raise JournalError(f"{path}: {error.strerror}") from error
+        self._size = good
         if not self._stream:
             self._append((STREAM, 0, stream, 0, b""))
-        elif good > REWRITE_BYTES:
-            self._rewrite()
 
     @property
     def restored(self) -> Restored:
@@ -94,6 +94,9 @@ class Journal:
         except OSError as error:
             raise JournalError(f"{self._path}: {error.strerror}") from error
         self._apply(record)
+        self._size += len(data)
+        if self._size > self._rewrite_at:
+            self._rewrite()
 
     def _apply(self, record: Record) -> None:
         kind, number, stream, seq, payload = record
@@ -138,18 +141,24 @@ class Journal:
         if self._peer not in self._open:
             records += [(COMMITTED, 0, *self._peer, b""), (DONE, 0, *self._peer, b"")]
         records += [(COMMITTED, number, *key, data) for key, (number, data) in self._open.items()]
+        data = b"".join(map(_encode, records))
         fresh = self._path.with_suffix(".new")
-        with fresh.open("wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(b"".join(map(_encode, records)))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
-        directory = os.open(self._path.parent, os.O_RDONLY)
-        os.fsync(directory)
-        os.close(directory)
-        os.close(self._fd)
-        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND)
+        try:
+            with fresh.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(self._path)
+            directory = os.open(self._path.parent, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
+            os.close(self._fd)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            raise JournalError(f"{self._path}: {error.strerror}") from error
+        self._size = len(data)
+        self._rewrite_at = max(REWRITE_BYTES, 2 * self._size)  # much that still matters must not be rewritten each time
 
 
 def _encode(record: Record) -> bytes:

@@ -97,6 +97,11 @@ class Session:
         return self._outbox.stream
 
     @property
+    def position(self) -> tuple[int, int]:
+        """The peer's queue (0: none yet) and the last of it that was committed."""
+        return self._in.stream, self._in.committed
+
+    @property
     def offset_us(self) -> int | None:
         """Peer's clock minus ours, None until known in this session."""
         return self._clock.offset_us
@@ -174,7 +179,7 @@ class Session:
         if ahead(seq, self._in.committed) != 1 or ahead(seq, self._in.delivered) > 0:
             raise SessionError(f"message {seq} was not delivered next after {self._in.committed}")
         self._in.committed = seq
-        if self.up and (seq == self._in.delivered or seq % 8 == 0):
+        if self.up and seq == self._in.delivered:
             self._ack(now_us, out)
         elif self._ack_at is None:  # more commits are on their way: one acknowledgement for all, but soon
             self._ack_at = now_us + ACK_WAIT_US
@@ -277,7 +282,7 @@ class Session:
     def _assured(self, now: int, frame: Frame, out: list[Output]) -> None:
         state = self._in
         step = ahead(frame.seq, state.delivered)
-        if step <= 0 or frame.seq in state.early:
+        if step <= 0 or (step > 1 and frame.seq in state.early):
             self.stats.duplicates += 1
             self._ack(now, out)
         elif step > 1:
@@ -287,6 +292,7 @@ class Session:
                 state.early[frame.seq] = frame
             self._ack(now, out)
         else:
+            state.early.pop(frame.seq, None)  # kept before a handshake that moved us on to it
             while True:
                 state.delivered = frame.seq
                 message = self._readable(frame)

@@ -10,7 +10,6 @@ The runtime cannot tell it from a board: it only ever sees the line.
 from __future__ import annotations
 
 import random
-import select
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from firmware_bridge.board import Board
 from firmware_bridge.device import Engine, PythonDevice, Reaction, Retained
 from firmware_bridge.errors import LinkLost, LinkUnavailable
 from firmware_bridge.faults import BadLine, LineRates
-from firmware_bridge.links.base import Link
+from firmware_bridge.links.base import Link, wait_ready
 from firmware_bridge.scenario import Event, Scenario, line_rates
 from firmware_bridge.update import Flash
 
@@ -162,8 +161,8 @@ class Simulator:
         while not stop.is_set() and self.plugged:
             wait = min(max(0, self.deadline() - self._now()) / 1e6, 0.05)
             fd = link.fileno()
-            readable, _, _ = select.select([fd], [fd] if pending else [], [], wait)
-            pending += self.step(link.read() if readable else b"")
+            readable = wait_ready([fd], fd if pending else None, wait)
+            pending += self.step(link.read() if fd in readable else b"")
             if pending:
                 del pending[: link.write(bytes(pending))]
             if len(pending) > 65_536:  # nobody reads: a real UART would drop it too

@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT))
 from edge.clock import SystemClock  # noqa: E402
 from firmware_bridge import protocol as p  # noqa: E402
 from firmware_bridge.endpoint import Endpoint  # noqa: E402
+from firmware_bridge.errors import LinkLost  # noqa: E402
 from firmware_bridge.events import Deliver, Restored, Settings, Up  # noqa: E402
 from firmware_bridge.faults import CLEAN, BadLine, LineRates  # noqa: E402
 from firmware_bridge.links import Link, PtyLink, SerialLink  # noqa: E402
@@ -91,7 +92,10 @@ class Hurt:
         while data := os.read(fd, 16):
             due = max(due, now()) + 1e6 * len(data) / BYTES_PER_S
             pause.wait(max(0.0, due - now()) / 1e6)
-            self.link.write(data)
+            try:
+                self.link.write(data)
+            except LinkLost:  # the other end is gone: nobody misses the rest
+                break
         os.close(fd)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 from typing import Protocol
 
 from firmware_bridge.errors import LinkLost
@@ -33,6 +34,14 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Close the line; closing a closed line is fine."""
+
+
+def wait_ready(fds: list[int], writing: int | None, timeout_s: float) -> set[int]:
+    """Those of ``fds`` that can be read or have ended; returns early when ``writing`` takes bytes. Any descriptor works."""
+    poll = select.poll()  # select.select fails above descriptor 1023, which a long-lived runtime may reach
+    for fd in fds:
+        poll.register(fd, select.POLLIN | (select.POLLOUT if fd == writing else 0))
+    return {fd for fd, event in poll.poll(max(0, round(timeout_s * 1000))) if event & ~select.POLLOUT}
 
 
 class DescriptorLink:

@@ -21,8 +21,8 @@ TO_DEVICE = "6b1d0002-5a0e-4c55-9c2b-67726f766521"
 TO_HOST = "6b1d0003-5a0e-4c55-9c2b-67726f766521"
 BATTERY_SERVICE = "0000180f-0000-1000-8000-00805f9b34fb"
 BATTERY_LEVEL = "00002a19-0000-1000-8000-00805f9b34fb"
-ATT_HEADER = 3
-MTU_LEAST = 23
+WRITE_LEAST = 20
+"""What any connection takes in one write: the smallest MTU, 23, less the header of 3."""
 
 
 class BleLink(DescriptorLink):
@@ -117,9 +117,9 @@ class BleLink(DescriptorLink):
         await connected.start_notify(BATTERY_LEVEL, level)
 
 
-def chunks(data: bytes, mtu: int) -> list[bytes]:
-    """The pieces in which ``data`` goes over a connection with this MTU (bytes, ATT header included)."""
-    size = max(mtu, MTU_LEAST) - ATT_HEADER
+def chunks(data: bytes, size: int) -> list[bytes]:
+    """The pieces in which ``data`` goes over a connection that takes ``size`` bytes in one write."""
+    size = max(size, WRITE_LEAST)
     return [data[i : i + size] for i in range(0, len(data), size)]
 
 
@@ -133,8 +133,12 @@ async def _scan(target: str, timeout_s: float) -> Any:
 
 async def _outgoing(loop: asyncio.AbstractEventLoop, connected: Any, far: socket.socket) -> None:
     """Carry bytes from our socket to the glasses until our side closes."""
+    target = connected.services.get_characteristic(TO_DEVICE)
+    if target is None:
+        raise LinkUnavailable("the glasses lack the link's characteristic")
     while data := await loop.sock_recv(far, 4_096):
-        for piece in chunks(data, connected.mtu_size):
+        # Asked anew each time: the MTU grows while a connection settles.
+        for piece in chunks(data, target.max_write_without_response_size):
             await connected.write_gatt_char(TO_DEVICE, piece, response=False)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from firmware_bridge import protocol as p
-from firmware_bridge.errors import UpdateError
+from firmware_bridge.errors import JournalError, UpdateError
 from firmware_bridge.events import Deliver, Settings
 from firmware_bridge.host import Glasses
 from firmware_bridge.links import open_url
@@ -199,3 +199,22 @@ def test_a_device_without_updates_refuses_them_politely(both) -> None:
     pair.glasses.update(b"image", "2")
     with pytest.raises(UpdateError, match="cannot"):
         pair.glasses.update_progress()
+
+
+def test_a_full_disk_costs_the_memory_not_the_glasses(both, monkeypatch) -> None:
+    pair = both({})
+    wait_for(lambda: pair.messages(p.Battery))
+
+    def full(item: object) -> None:
+        raise JournalError("no space left on device")
+
+    news: list[object] = []
+    pair.glasses._endpoint._listener = news.append
+    monkeypatch.setattr(pair.glasses._journal, "commit", full)
+    for action in ("tap", "double_tap", "long_press"):
+        pair.sim.do(action)
+    wait_for(lambda: len(pair.messages(p.Gesture)) == 3)
+    pair.glasses.send(p.Haptic(p.Pattern.TICK, 9, 1))
+    wait_for(lambda: pair.sim.board.shown)
+    wait_for(lambda: not pair.sim.engine.memory.restored.queued)  # all acknowledged
+    assert [type(event) for event in news if isinstance(event, JournalError)] == [JournalError]

@@ -154,6 +154,20 @@ def test_a_receiver_that_lost_its_journal_resumes_at_the_oldest_kept(pair) -> No
     assert numbers(link.host.got) == list(range(6)) and link.host.session.stats.lost_by_peer == 3
 
 
+def test_a_message_kept_early_is_delivered_when_a_handshake_moves_on_to_it(pair) -> None:
+    link = pair()
+    link.open()
+    link.run(100_000)
+    number, payload = p.pack(p.Worn(3, True))
+    early = encode_frame(Frame(number, ASSURED, link.device.nonce & 0xFFFF, 3, payload))
+    link.put(link.host, link.host.session.feed(link.now, early))
+    link.device.next, link.device.queue = 4, {3: (number, payload)}  # it forgot 1 and 2
+    link.restart(link.device)
+    link.send(link.device, p.Worn(4, True))
+    link.run(5_000_000)
+    assert numbers(link.host.got) == [3, 4] and link.device.session.queued == 0
+
+
 def test_unknown_malformed_and_misdirected_are_counted_acknowledged_and_skipped(pair) -> None:
     link = pair()
     link.open()
