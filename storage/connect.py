@@ -21,6 +21,7 @@ Connection: TypeAlias = Any  # sqlcipher3 ships no types; its connection is the 
 MIN_SQLITE = (3, 51, 3)
 MIN_VEC = (0, 1, 9)
 BUSY_MS = 10_000
+SMALLEST = 512  # bytes; no database has less than a page
 DriverError: type[Exception] = sqlcipher3.Error
 
 
@@ -101,6 +102,8 @@ def _claim(path: Path) -> None:
             path.parent.mkdir(parents=True, mode=0o700)
         if path.is_dir():
             raise StoreUnwritable(f"{path} is a folder: give --db the path of a file.")
+        if path.exists() and 0 < path.stat().st_size < SMALLEST:  # which SQLite would take for an empty one
+            raise StoreUnreadable(f"{path} is not a grove-edge database: choose another --db.")
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         elif not os.access(path, os.R_OK | os.W_OK):

@@ -191,6 +191,10 @@ def a_text(path: Path) -> None:
     path.write_text("dear diary, " * 500)
 
 
+def a_word(path: Path) -> None:
+    path.write_text("x")
+
+
 def noise(path: Path) -> None:
     path.write_bytes(bytes(range(256)) * 64)
 
@@ -204,7 +208,7 @@ def a_torn_one(path: Path) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("make", [a_foreign_database, a_text, noise])
+@pytest.mark.parametrize("make", [a_foreign_database, a_text, a_word, noise])
 @pytest.mark.parametrize("options", [{}, {"read_only": True}, {"create": False}, {"own": True}])
 def test_what_is_not_ours_is_refused_and_left_alone(tmp_path: Path, make: Any, options: dict[str, bool]) -> None:
     path = tmp_path / "m.db"
