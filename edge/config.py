@@ -10,8 +10,9 @@ import os
 import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from edge.errors import ConfigError
@@ -36,9 +37,19 @@ class _Section(BaseModel):
 class Owner(_Section):
     """Whose memory it is."""
 
-    name: str = Field("", description="The wearer's name as others say it; empty: not given.")
+    name: str = Field("", max_length=200, description="The wearer's name as others say it; empty: not given.")
     zone: str = Field("", description="IANA zone such as Europe/Zurich; empty: the machine's.")
     consent: bool = Field(False, description="The owner has read what is stored and agreed (set by setup).")
+
+    @field_validator("zone")
+    @classmethod
+    def _is_a_zone(cls, zone: str) -> str:
+        try:
+            if zone:
+                ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # OSError: a folder of zones, a name too long
+            raise ValueError(f"{zone[:40]!r} is not a time zone, write it as Europe/Zurich") from error
+        return zone
 
 
 class Growth(_Section):
@@ -211,13 +222,18 @@ def private_dir(path: Path) -> Path:
 def load(path: Path | None = None) -> Config:
     """Read the settings file (if there is one) and the environment.  Raises ConfigError naming the wrong key."""
     file = path or config_path()
+    named = path is not None or ENV_PREFIX + "CONFIG" in os.environ
     values: dict[str, Any] = {}
-    if file.exists():
+    try:
+        there = file.exists()
+    except OSError:  # a name too long for the file system
+        there = False
+    if there:
         try:
-            values = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ConfigError(f"{file} cannot be read as TOML ({error}): correct it or move it away.") from error
-    elif path is not None:
+            values = parse(file.read_text(encoding="utf-8"), file)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} cannot be read ({_why(error)}): correct it or move it away.") from error
+    elif named:
         raise ConfigError(f"There is no settings file at {file}: check the path, or run grove-edge setup.")
     _check_environment()
     for variable, (section, key) in _SHORT.items():
@@ -225,12 +241,39 @@ def load(path: Path | None = None) -> Config:
             values.setdefault(section, {})[key] = os.environ[variable]
     try:
         return Config(**values)
-    except (ValidationError, SettingsError) as error:
-        if isinstance(error, SettingsError):
-            raise ConfigError(f"The environment holds a setting that cannot be read: {error}") from error
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"])
-        raise ConfigError(f"Setting {where}: {first['msg']}. Correct it in {file} or the environment.") from error
+    except SettingsError as error:
+        raise ConfigError(f"The environment holds a setting that cannot be read ({error}): correct it.") from error
+    except ValidationError as error:
+        raise _wrong(error, "", file) from error
+
+
+def parse(text: str, file: Path) -> dict[str, Any]:
+    """The sections of a settings file, each checked.  Raises ConfigError naming the file and the wrong key."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file} cannot be read as TOML ({error}): correct it or move it away.") from error
+    for section, content in values.items():
+        field = Config.model_fields.get(section)
+        if field is None:
+            raise ConfigError(f"There is no section {section} (in {file}): see docs/settings.md for those there are.")
+        model: Any = field.annotation
+        try:
+            model.model_validate(content)
+        except ValidationError as error:
+            raise _wrong(error, section, file) from error
+    return values
+
+
+def _wrong(error: ValidationError, section: str, file: Path) -> ConfigError:
+    first = error.errors()[0]
+    where = ".".join(str(p) for p in (section, *first["loc"]) if p != "")
+    told = first["msg"].removeprefix("Value error, ")
+    return ConfigError(f"Setting {where}: {told}. Correct it in {file} or the environment.")
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
 
 
 _NOT_SETTINGS = {ENV_PREFIX + name for name in ("CONFIG", "TEST_LLM")}

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from edge.capture.v4l2 import devices
-from edge.config import private_dir
+from edge.config import parse, private_dir
 from edge.errors import ConfigError
 from edge.voice.player import open_player
 
@@ -47,12 +46,10 @@ def ask_owner(
 
 
 def write_settings(answers: Answers, path: Path) -> Path:
-    """Put the answers into the settings file, keeping every other line of it; 0600.  Raises ConfigError."""
-    if answers.zone:
-        try:
-            ZoneInfo(answers.zone)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ConfigError(f"{answers.zone!r} is not a time zone: write it as Europe/Zurich.") from error
+    """Put the answers into the settings file, keeping every other line of it; 0600.
+
+    Raises ConfigError, also when the file would be one that cannot be read; then it stays as it was.
+    """
     values: dict[str, dict[str, str]] = {"owner": {}, "alerts.quiet": {}}
     if answers.name is not None:
         values["owner"]["name"] = _quoted(answers.name)
@@ -65,15 +62,23 @@ def write_settings(answers: Answers, path: Path) -> Path:
         if match is None:
             raise ConfigError(f"{answers.quiet!r} are no hours: write them as 22:00-07:00.")
         values["alerts.quiet"] = {"start": _quoted(match[1].zfill(5)), "end": _quoted(match[2].zfill(5))}
-    private_dir(path.parent)
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}): correct it or move it away.") from error
+    parse(text, path)  # a file that is wrong already is its owner's to mend
     for section, keys in values.items():
         for key, value in keys.items():
             text = _set(text, section, key, value)
+    parse(text, path)
+    private_dir(path.parent)
     part = path.with_suffix(".part")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    part.replace(path)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        part.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written ({error.strerror}): check its folder.") from error
     return path
 
 
@@ -108,7 +113,7 @@ def _set(text: str, section: str, key: str, value: str) -> str:
     header = f"[{section}]"
     lines = text.splitlines()
     try:
-        begin = next(i for i, line in enumerate(lines) if line.strip() == header)
+        begin = next(i for i, line in enumerate(lines) if line.partition("#")[0].strip() == header)
     except StopIteration:
         return "\n".join([*lines, *([""] if lines else []), header, f"{key} = {value}"]) + "\n"
     end = next((i for i in range(begin + 1, len(lines)) if lines[i].lstrip().startswith("[")), len(lines))

@@ -190,8 +190,9 @@ class Recorder:
     """Writes windows as they are committed, each line flushed whole, into a file that only its owner reads (0600)."""
 
     def __init__(self, path: Path, frame_interval_s: float) -> None:
-        self._interval = frame_interval_s
+        self._interval, self._path = frame_interval_s, path
         try:
+            self._new = not path.exists()
             self._after = _last_start(path)
             self._file: IO[str] = os.fdopen(
                 os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
@@ -209,8 +210,10 @@ class Recorder:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; one that nothing was written into is not left behind."""
         self._file.close()
+        if self._new and self._path.exists() and self._path.stat().st_size == 0:
+            self._path.unlink()
 
 
 def _last_start(path: Path) -> int | None:

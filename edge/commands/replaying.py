@@ -36,12 +36,14 @@ def replay(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from edge.recorder import check_trace
+    from edge.recorder import Recorder, check_trace
     from edge.replay import replay as run
 
     config = settings.load()
     until_us = moment(until)
     checked = check_trace(trace)  # before a database is made
+    if record is not None:
+        Recorder(record, 1.0).close()  # whether it can be written
     chosen = profile or (checked.profile if checked.profile != "wear" else config.memory.profile)
     config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": chosen})})
     console = Console(stderr=True)

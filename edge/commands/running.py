@@ -40,7 +40,8 @@ def run(
         typer.Option("--speed", help="How a file is played: as it was, or as fast as it goes."),
     ] = "max",
     duration: Annotated[
-        float | None, typer.Option("--duration", min=0.1, help="Stop after so many seconds.", show_default=False)
+        float | None,
+        typer.Option("--duration", min=0.1, max=1e9, help="Stop after so many seconds.", show_default=False),
     ] = None,
     record: Annotated[
         Path | None, typer.Option("--record", help="Write the session as a trace as well.", show_default=False)
