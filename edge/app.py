@@ -53,6 +53,11 @@ def not_paused(runtime: Runtime) -> bool:
     return not runtime.captured.is_set() and (runtime.live or not runtime.paused.is_set())
 
 
+def recorded(runtime: Runtime) -> bool:
+    """With a file there is nothing to wait for once its reading has failed for good."""
+    return not runtime.live
+
+
 def perceiving(runtime: Runtime) -> bool:
     """While raw windows may come."""
     return not runtime.perceived.is_set()
@@ -70,21 +75,21 @@ def http(runtime: Runtime, stop: threading.Event) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One row: what runs, when, how often it may be started again within a minute, and whether all rests on it."""
+    """One row: what runs, when, how often it may be started again within a minute, and when all rests on it."""
 
     name: str
     run: Run
     when: When
     restarts: int
-    essential: bool = False
+    essential: When = lambda _: False
 
 
 SERVICES: tuple[Service, ...] = (
-    Service("capture", lambda r, stop: r.run_capture(stop), when=not_paused, restarts=5),
-    Service("perception", lambda r, stop: r.run_perception(stop), when=perceiving, restarts=5, essential=True),
-    Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=True),
+    Service("capture", lambda r, stop: r.run_capture(stop), when=not_paused, restarts=5, essential=recorded),
+    Service("perception", lambda r, stop: r.run_perception(stop), when=perceiving, restarts=5, essential=always),
+    Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=always),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
-    Service("control", lambda r, stop: control(r).run(stop), when=always, restarts=5),
+    Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
     Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
 )
@@ -194,7 +199,7 @@ class Supervisor:
         running.state = "down"
         why = sentence_of(error) if error is not None else ""
         self._runtime.bus.publish(Health(self._clock.now(), name, "down", why))
-        if running.service.essential:
+        if running.service.essential(self._runtime):
             self.failed = ServiceDown(
                 f"{name} failed {len(running.deaths)} times within a minute ({why}): see the log."
             )
@@ -207,21 +212,31 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     Raises InputError, DeviceError, ConfigError, StorageError or ModelError, each with one sentence.
     """
     wall = SystemClock()
-    spool = private_dir(settings.state_dir()) / "spool"
-    bus = Bus(spool)
-    raw = bus.subscribe("raw_windows")
     opened = open_capture(config, options.source, options.mic, profile=profile, start=options.start, clock=wall)
     engines = Engines(config)
+    made: list[Runtime] = []
+    server = control(lambda: made[0])
     store: Store | None = None
+    recorder: Recorder | None = None
     try:
+        server.bind()  # one runtime at a time: the spool and uncommitted keyframes of another are not ours to clear
+        bus = Bus(private_dir(settings.state_dir()) / "spool")
+        raw = bus.subscribe("raw_windows")
         memory = config.memory.model_copy(update={"profile": opened.profile})
         config = config.model_copy(update={"memory": memory})
+        constants = memory.growth(memory.profile)
+        if options.record is not None:
+            recorder = Recorder(options.record, constants.frame_interval_s)
         text = engines.text_embedding()
-        store = Store.open(options.db, space=EmbeddingSpace(text.id, text.dim), synchronous=memory.synchronous)
+        space = EmbeddingSpace(text.id, text.dim)
+        store = Store.open(options.db, space=space, own=True, synchronous=memory.synchronous)
         with store.snapshot() as snapshot:
             first, last = snapshot.trace.first(opened.recording), snapshot.trace.last(opened.recording)
             earlier = [] if last is None else snapshot.trace.before(opened.recording, last.id, PRIME_WINDOWS)
             kept = {k.file for k in snapshot.trace.keyframes()}
+            if recorder is not None:  # what a killed run had committed and not written
+                for window in snapshot.trace.after(opened.recording, 0):
+                    recorder.write(window)
         frames = KeyframeFolder(folder_of(options.db))
         frames.sweep(kept)  # of windows that never committed
         light = _light(config, engines, frames, wall, sound=opened.has_sound)
@@ -229,20 +244,23 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         clock: Clock = wall if opened.live else ReplayClock()
         pipeline = Pipeline(store, text.embed, config, clock)
         voice = VoiceService(bus, _voice(engines, options), open_player(options.speaker), wall)
-        constants = memory.growth(memory.profile)
-        recorder = None if options.record is None else Recorder(options.record, constants.frame_interval_s)
         capture = opened.capture(bus, raw, speed=options.speed, first=first, last=last, duration_s=options.duration_s)
     except BaseException:
         opened.close()
         engines.close()
+        server.close()
+        if recorder is not None:
+            recorder.close()
         if store is not None:
             store.close()
         raise
-    return Runtime(
+    runtime = Runtime(
         config=config, options=options, clock=clock, bus=bus, store=store, engines=engines, capture=capture,
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
-        recorder=recorder,
+        recorder=recorder, control=server,
     )  # fmt: skip
+    made.append(runtime)
+    return runtime
 
 
 def serve(runtime: Runtime, each: Callable[[Runtime], None] | None = None) -> None:
@@ -279,26 +297,28 @@ def serve(runtime: Runtime, each: Callable[[Runtime], None] | None = None) -> No
         restore()
 
 
-def control(runtime: Runtime) -> ControlServer:
+def control(running: Callable[[], Runtime]) -> ControlServer:
     """The control socket of a session and what it answers."""
 
     def pause(_: dict[str, Any]) -> dict[str, Any]:
+        runtime = running()
         runtime.paused.set()
         if isinstance(runtime.capture, LiveCapture):
             runtime.capture.pause()
         return {"paused": True}
 
     def resume(_: dict[str, Any]) -> dict[str, Any]:
+        runtime = running()
         runtime.paused.clear()
         if isinstance(runtime.capture, LiveCapture):
             runtime.capture.resume()
         return {"paused": False}
 
     def stop(_: dict[str, Any]) -> dict[str, Any]:
-        runtime.stopping.set()
+        running().stopping.set()
         return {"stopping": True}
 
-    handlers = {"health": lambda _: runtime.health(), "pause": pause, "resume": resume, "stop": stop}
+    handlers = {"health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop}
     return ControlServer(control_path(), handlers)
 
 

@@ -5,7 +5,9 @@ Live, replay and the tests run this very code; only who sets the clock differs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Config
@@ -14,6 +16,7 @@ from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
 from edge.proactive.screening import Proactive
 from storage import Store
+from storage.errors import StorageError
 from storage.records import Window
 
 
@@ -50,14 +53,22 @@ class Totals:
 
 
 class Pipeline:
-    """One memory, one owner.  With a ReplayClock it shows the recording's time to everything behind it."""
+    """One memory, one owner.  With a ReplayClock it shows the recording's time to everything behind it.
+
+    When the store cannot be written, `step` and `tick` raise StorageError and may be called again with the same
+    argument: nothing is taken in twice and nothing is left out.
+    """
 
     def __init__(self, store: Store, embed: Embed, config: Config, clock: Clock) -> None:
         self._clock = clock
         self._profile = config.memory.profile
         self._replay = clock if isinstance(clock, ReplayClock) else None
-        self.growth = Growth(store, embed, config.memory, config.owner.name)
+        self._grow: Callable[[], Growth] = partial(Growth, store, embed, config.memory, config.owner.name)
+        self.growth = self._grow()
         self.proactive = Proactive(store, config.alerts, clock)
+        self._unscreened: list[Message] = []  # grown and stored, not yet past the experts
+        self._taken = ("", 0)  # the window stored last: its recording and start
+        self._stale = False  # whether a failed write may have left the growth ahead of the store
 
     def catch_up(self) -> list[Message]:
         """What a killed run had grown but not yet screened."""
@@ -65,24 +76,45 @@ class Pipeline:
 
     def step(self, window: Window) -> list[Message]:
         """One perceived window through everything; returns what happened, in order."""
-        happened = self.tick(window.t_start)
+        happened = self._screen()
+        if self._taken == (window.recording, window.t_start):
+            return happened
+        happened += self.tick(window.t_start)
         self._show(window.known, window.offset_s)
-        grown = self.growth.step(replace(window, profile=self._profile))
-        return happened + grown + self.proactive.step(grown)
+        self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
+        self._taken = (window.recording, window.t_start)
+        return happened + self._screen()
 
     def tick(self, now: int) -> list[Message]:
         """Time passed without a window: an activity that stopped is closed."""
-        return self._screened(self.growth.idle(now))
+        return self._closed(lambda growth: growth.idle(now))
 
     def end(self) -> list[Message]:
         """The recording is over."""
-        return self._screened(self.growth.end())
+        return self._closed(lambda growth: growth.end())
 
-    def _screened(self, closed: list[Message]) -> list[Message]:
-        for message in closed:
+    def _closed(self, close: Callable[[Growth], list[Message]]) -> list[Message]:
+        happened = self._screen()
+        for message in self._grown(close):
             if isinstance(message, EpisodeClosed):
                 self._show(message.episode.known, message.episode.offset_s)
-        return closed + (self.proactive.step(closed) if closed else [])
+            self._unscreened.append(message)
+        return happened + self._screen()
+
+    def _grown(self, change: Callable[[Growth], list[Message]]) -> list[Message]:
+        if self._stale:
+            self.growth, self._stale = self._grow(), False
+        try:
+            return change(self.growth)
+        except StorageError:
+            self._stale = True
+            raise
+
+    def _screen(self) -> list[Message]:
+        grown = self._unscreened
+        screened = self.proactive.step(grown) if grown else []
+        self._unscreened = []
+        return grown + screened
 
     def _show(self, t: int, offset_s: int) -> None:
         if self._replay is not None:

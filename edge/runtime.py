@@ -26,13 +26,16 @@ from edge.pipeline import Pipeline, Totals
 from edge.power import PowerState
 from edge.power import step as power_step
 from edge.recorder import Recorder
+from edge.server.control import ControlServer
 from edge.voice.service import VoiceService
 from storage import Store
+from storage.errors import StoreLocked, StoreUnwritable
 from storage.health import HealthEvent
 from storage.records import Device
 
 _log = Log("runtime")
 _WAIT_S = 0.2
+_RETRY_S = 2.0  # between tries to store what could not be stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class Runtime:
     voice: VoiceService
     raw: Subscription
     recording: str
+    control: ControlServer
     recorder: Recorder | None = None
     wall: SystemClock = field(default_factory=SystemClock)
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -92,7 +96,9 @@ class Runtime:
     power: PowerState = field(default_factory=PowerState)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
+    _observed: Observation | None = None
     _last_commit: int | None = None
+    _stuck: str = ""
 
     def __post_init__(self) -> None:
         self.began = self.wall.mono()
@@ -124,15 +130,32 @@ class Runtime:
         assert self._observations is not None
         self._happened(self.pipeline.catch_up())
         while not stop.is_set():
-            message = self._observations.get(_WAIT_S)
+            message = self._observed or self._observations.get(_WAIT_S)
             if isinstance(message, Observation):
-                self._happened(self.pipeline.step(message.window))
+                self._observed = message  # in hand until it is stored, whatever happens meanwhile
+                self._take_in(message, stop)
             elif self.perceived.is_set() and not self._observations.backlog():
                 self._happened(self.pipeline.end())
                 self.grown.set()
                 return
             elif self.live:
                 self._happened(self.pipeline.tick(self.clock.now()))
+
+    def _take_in(self, observation: Observation, stop: threading.Event) -> None:
+        """One observation into the memory; while nothing can be written it waits, and so do those behind it."""
+        try:
+            self._happened(self.pipeline.step(observation.window))
+        except (StoreUnwritable, StoreLocked) as error:
+            if not self._stuck:
+                self._stuck = sentence_of(error)
+                _log.error("memory_stuck", cause=error)
+                self.bus.publish(Health(self.wall.now(), "memory", "stuck", self._stuck))
+            self.wall.wait(stop, _RETRY_S)
+            return
+        self._observed = None
+        if self._stuck:
+            self._stuck = ""
+            self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
 
     def run_health(self, stop: threading.Event) -> None:
         """Changes of state into the store and the log."""
@@ -141,8 +164,11 @@ class Runtime:
             message = changes.get(_WAIT_S)
             if isinstance(message, Health):
                 _log.warning("health", part=message.part, state=message.state, detail=message.detail)
-                with self.store.transaction() as tx:
-                    tx.health.add(HealthEvent(message.t, message.part, message.state, message.detail))
+                try:
+                    with self.store.transaction() as tx:
+                        tx.health.add(HealthEvent(message.t, message.part, message.state, message.detail))
+                except (StoreUnwritable, StoreLocked) as error:  # the log has it
+                    _log.error("health_not_stored", cause=error)
 
     def health(self) -> dict[str, Any]:
         """The whole truth for /health: ages of the last frame, sound and commit, backlog, what fell back."""
@@ -151,6 +177,8 @@ class Runtime:
         fell_back = [f"{role.role}: {p}" for role in self.engines.status() for p in role.problems]
         fell_back += [f"{name}: {text}" for name, text in self.light.health.fell_back.items()]
         voice = self.voice.health()
+        if self._stuck:
+            fell_back.append(f"memory: {self._stuck}")
         if voice["detail"]:
             fell_back.append(f"voice: {voice['detail']}")
         down = [name for name, s in self.states.items() if s["state"] == "down"]
@@ -193,6 +221,7 @@ class Runtime:
         """Let go of everything; what is committed is safe at any moment before."""
         self.bus.close()
         self.capture.close()
+        self.control.close()
         if self.recorder is not None:
             self.recorder.close()
         self.store.close()
