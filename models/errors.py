@@ -11,10 +11,14 @@
     ├── EngineMissingError        model.engine        the library that runs it is absent
     ├── LoadError                 model.load          the library refused the file
     ├── InputError                model.input         the caller's data has the wrong shape
+    ├── GrammarError              model.grammar       the schema cannot be enforced (models/grammar.py)
+    ├── NotAllowedError           model.not_allowed   the settings forbid it: the data may not leave the device
     ├── OutputError               model.output        the model wrote what cannot be used
     ├── ModelTimeoutError         model.timeout       no answer before the deadline
     ├── ModelCancelledError       model.cancelled     the caller took the request back
     └── ModelDownError            model.down          the process or the endpoint is not there
+        ├── ModelBusyError        model.busy          more requests wait than it can take
+        └── ProtocolError         model.protocol      its process spoke nonsense (models/child/wire.py)
 
 `str(error)` is a sentence for the user that says what to do; `error.code` is stable and may be matched on.
 """
@@ -82,3 +86,11 @@ class ModelCancelledError(ModelError):
 
 class ModelDownError(ModelError):
     code = "model.down"
+
+
+class ModelBusyError(ModelDownError):
+    code = "model.busy"
+
+
+class NotAllowedError(ModelError):
+    code = "model.not_allowed"
