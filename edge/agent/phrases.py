@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
+from edge.agent.question import Clause
 from edge.agent.view import View
 from edge.retrieval.timephrase import Us
 
@@ -28,8 +29,8 @@ def spoken_days(days: Sequence[str]) -> str:
     """Say "2, 4 and 5 June": the newest eight days at most, the rest as a number."""
     shown = [date.fromisoformat(d) for d in days][-8:]
     texts = [f"{d.day} {d:%B}" for d in shown]
-    more = f" and {len(days) - len(shown)} days before" if len(days) > len(shown) else ""
-    return (", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)) + more
+    listed = ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else "".join(texts)
+    return listed + (f", and {len(days) - len(shown)} days before" if len(days) > len(shown) else "")
 
 
 def count_word(n: int) -> str:
@@ -37,7 +38,7 @@ def count_word(n: int) -> str:
 
 
 def day_words(n: int) -> str:
-    return {0: "today", 1: "yesterday"}.get(n, f"{n} days ago")
+    return {0: "less than a day ago", 1: "one day ago"}.get(n, f"{n} days ago")
 
 
 def clock_of(minute: int) -> str:
@@ -54,6 +55,22 @@ _PAST = {
     "hold": "held", "come": "came", "break": "broke", "build": "built", "catch": "caught", "choose": "chose", "shake": "shook",
     "buy": "bought", "give": "gave",
 }  # fmt: skip
+
+
+def sentence(text: str) -> str:
+    """The same text with a capital first letter, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def act_done(clause: Clause) -> str:
+    """What a clause says as done: "wash, rinse or wipe the cup" -> "washed, rinsed or wiped the cup"."""
+    if clause.quote:
+        verb = re.sub(re.escape(clause.quote) + ".*|\\bthis\\b.*|:.*", "", clause.text).strip()
+        return f'{done(verb) or "did"} "{clause.quote}"'
+    parts = re.split(r"(, | or )", clause.text)
+    return "".join(
+        done(p) if p not in (", ", " or ") and i < 2 * len(clause.acts) - 1 else p for i, p in enumerate(parts)
+    )
 
 
 def done(text: str) -> str:

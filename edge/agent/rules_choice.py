@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time
+from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import timephrase, words
@@ -171,7 +171,7 @@ def step_when(view: View, q: Query) -> Draft | None:
         return None
     if not q.choices:
         item = items[-1] if q.ordinal != "first" else items[0]
-        return Draft("time", view.zone.iso(item.t), f"{spoken_time(view, item.t).capitalize()}.", proof([item]), 0.85)
+        return Draft("time", view.zone.iso(item.t), f"{sentence(spoken_time(view, item.t))}.", proof([item]), 0.85)
     return _time_choice(view, q, items)
 
 
@@ -212,7 +212,7 @@ def _time_choice(view: View, q: Query, items: list[Item]) -> Draft | None:
     if best is None:
         return None
     score, value, item = best
-    return Draft("choice", value, f"{spoken_time(view, item.t).capitalize()}.", proof([item]), min(0.95, score))
+    return Draft("choice", value, f"{sentence(spoken_time(view, item.t))}.", proof([item]), min(0.95, score))
 
 
 # -- ingredients ---------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def part_of(view: View, q: Query) -> Draft | None:
     pick = min if q.negated else max
     value = pick(graded, key=lambda c: graded[c][0])
     items = graded[value][1] or [i for _, found in graded.values() for i in found[:1]]
-    said = f"{value.capitalize()} was {'not ' if q.negated else ''}used in {recipe}, as far as I saw."
+    said = f"{sentence(value)} was {'not ' if q.negated else ''}used in {recipe}, as far as I saw."
     return Draft("choice", value, said, proof(items[:5]), 0.85)
 
 

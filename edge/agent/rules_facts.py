@@ -7,7 +7,7 @@ import re
 from edge.agent import heard
 from edge.agent.draft import Draft, proof
 from edge.agent.heard import Heard
-from edge.agent.phrases import spoken_day, spoken_time
+from edge.agent.phrases import sentence, spoken_day, spoken_time
 from edge.agent.question import Query
 from edge.agent.spans import answer_words
 from edge.agent.view import Scope, View
@@ -63,7 +63,7 @@ def lookup(view: View, q: Query) -> Draft:
     elif best is not None and trust >= SURE:
         value = _extracted(q, best)
         if value:
-            said = f'{value[0].upper() + value[1:]}: "{_short(best.item.text)}", {spoken_time(view, best.item.t)}.'
+            said = f'{sentence(value)}: "{_short(best.item.text)}", {spoken_time(view, best.item.t)}.'
             return Draft("text", value, said, evidence, min(0.9, trust / 1.5))
     nearest = ranked[0].item
     said = f'I don\'t know. The nearest I have is {spoken_time(view, nearest.t)}: "{_short(nearest.text)}"'
@@ -100,12 +100,12 @@ _SECOND_PERSON = re.compile(r"\b(?:you|your|you're|you've|you'd|yours)\b", re.IG
 def told(text: str) -> str:
     """The sentences in which a speaker tells of themself: no questions, nothing that is only about "you"."""
     kept = []
-    for sentence in re.findall(r"[^.!?]+[.!?]*", text):
-        if sentence.rstrip().endswith("?"):
+    for said in re.findall(r"[^.!?]+[.!?]*", text):
+        if said.rstrip().endswith("?"):
             continue
-        if _SECOND_PERSON.search(sentence) and not _FIRST_PERSON.search(sentence):
+        if _SECOND_PERSON.search(said) and not _FIRST_PERSON.search(said):
             continue
-        kept.append(sentence)
+        kept.append(said)
     return " ".join(kept)
 
 
@@ -141,7 +141,7 @@ def _dated(view: View, q: Query, best: Heard, evidence: tuple[Evidence, ...], tr
     texts = [_nearest_sentence(q.text, item.text), *(i.text for i in said_by)]
     spans = next((found for text in texts if (found := _times(text, zone))), [])
     day = zone.local(spans[0].start).date() if spans else zone.today
-    said = f'{spoken_day(view, day).capitalize()}: "{_short(item.text)}".'
+    said = f'{sentence(spoken_day(view, day))}: "{_short(item.text)}".'
     return Draft("date", day.isoformat(), said, evidence, min(0.85, trust / 1.5))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time
+from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import words
@@ -53,7 +53,7 @@ def said_when(view: View, q: Query) -> Draft | None:
     if not theirs:
         return Draft("time", None, "I don't know: I have not heard that.", confidence=0.4)
     item = theirs[0] if q.ordinal == "first" else theirs[-1]
-    said = f"{item.speaker.capitalize()} said that {spoken_time(view, item.t)}."
+    said = f"{sentence(item.speaker)} said that {spoken_time(view, item.t)}."
     return Draft("time", view.zone.iso(item.t), said, proof([item, *(i for i in theirs if i is not item)][:5]), 0.95)
 
 
@@ -81,7 +81,7 @@ def reply(view: View, q: Query) -> Draft | None:
                 words.overlap(words.content(c), words.content(other.text)),
             ),
         )
-    return Draft("text", value, f'{other.speaker.capitalize()} answered: "{other.text}"', proof([other, item]), 0.9)
+    return Draft("text", value, f'{sentence(other.speaker)} answered: "{other.text}"', proof([other, item]), 0.9)
 
 
 def said_what(view: View, q: Query) -> Draft | None:
@@ -102,7 +102,7 @@ def said_what(view: View, q: Query) -> Draft | None:
     return Draft(
         "text",
         item.text,
-        f'{item.speaker.capitalize()} said {spoken_time(view, item.t)}: "{item.text}"',
+        f'{sentence(item.speaker)} said {spoken_time(view, item.t)}: "{item.text}"',
         proof([item]),
         0.8,
     )

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from statistics import median
 
 from edge.agent.draft import Draft, proof, spread
-from edge.agent.phrases import clock_of, count_word, day_words, done, spoken_days, spoken_time
+from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
 from edge.agent.question import Query
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import words
@@ -32,7 +32,7 @@ def when(view: View, q: Query) -> Draft | None:
             confidence=0.7,
         )
     item = items[0] if q.ordinal == "first" or (scope.named and not q.ordinal) else items[-1]
-    said = f"You {q.ordinal + ' ' if q.ordinal else ''}{done(q.clause.text)} {spoken_time(view, item.t)}."
+    said = f"You {q.ordinal + ' ' if q.ordinal else ''}{act_done(q.clause)} {spoken_time(view, item.t)}."
     return Draft(
         "time", view.zone.iso(item.t), said, proof([item, *(i for i in items[::-1] if i is not item)][:5]), 0.95
     )
@@ -59,7 +59,7 @@ def count(view: View, q: Query) -> Draft | None:
     items = once(view.occurrences(q.clause, scope))
     if not items and not q.clause.acts:
         return None
-    said = f"{count_word(len(items)).capitalize()}{', the last ' + spoken_time(view, items[-1].t) if items else ''}."
+    said = f"{sentence(count_word(len(items)))}{', the last ' + spoken_time(view, items[-1].t) if items else ''}."
     return Draft("count", len(items), said, proof(spread(items)), 0.95 if items else 0.7)
 
 
@@ -115,7 +115,7 @@ def days_since(view: View, q: Query) -> Draft | None:
         return Draft("count", None, "I don't know: I have not seen it at all.", confidence=0.5)
     item = items[0] if q.ordinal == "first" else items[-1]
     days = (view.zone.today - date.fromisoformat(view.days([item])[0])).days
-    return Draft("count", days, f"{day_words(days).capitalize()}, {spoken_time(view, item.t)}.", proof([item]), 0.95)
+    return Draft("count", days, f"{sentence(day_words(days))}, {spoken_time(view, item.t)}.", proof([item]), 0.95)
 
 
 def usual_time(view: View, q: Query) -> Draft | None:

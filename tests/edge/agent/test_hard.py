@@ -44,7 +44,7 @@ def test_refused_with_what_to_do(wearer, question: str, says: str) -> None:
         "where is NEAR(mug, 3) * : ^ - + ~",
         "'; DROP TABLE item; --",
         'Did I "open"" the fridge?',
-        "what did I do right after \"\"?",
+        'what did I do right after ""?',
         "Which did I do first: or",
         "when did i last",
         "how many times did i",
