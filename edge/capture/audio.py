@@ -13,7 +13,7 @@ import av
 import numpy as np
 
 from edge.capture.base import RATE
-from edge.capture.decode import open_container
+from edge.capture.decode import open_container, packets_of
 from edge.capture.files import check_file
 from edge.clock import US
 from edge.errors import MediaError
@@ -100,8 +100,7 @@ class FileSound:
 
     def _decode(self) -> Iterator[tuple[int | None, Pcm]]:
         """(sample it begins at, sound) piece by piece; the first of each stretch carries its place, others follow on."""
-        # Channels are averaged here: the resampler's own mix to mono raises equal channels by 3 dB.
-        resampler = av.AudioResampler(format="fltp", rate=RATE)
+        resampler, kind = _resampler(), None
         expected: int | None = None
         stream = self._container.streams.audio[0]
         for frame in _frames(self._container, stream):
@@ -112,16 +111,33 @@ class FileSound:
             place = at if at is not None and (expected is None or abs(at - expected) > RATE // 10) else None
             length = frame.samples * RATE / frame.sample_rate
             expected = round((at if at is not None else expected or 0) + length)
-            for out in resampler.resample(frame):
-                yield place, out.to_ndarray().mean(axis=0, dtype=np.float32)
+            if kind not in {None, _kind(frame)}:  # the track changes its format in the middle
+                yield from ((None, pcm) for pcm in _mono(resampler, None))
+                resampler = _resampler()
+            kind = _kind(frame)
+            for pcm in _mono(resampler, frame):
+                yield place, pcm
                 place = None
-        for out in resampler.resample(None):
-            yield None, out.to_ndarray().mean(axis=0, dtype=np.float32)
+        yield from ((None, pcm) for pcm in _mono(resampler, None))
+
+
+def _resampler() -> av.AudioResampler:
+    return av.AudioResampler(format="flt", rate=RATE)
+
+
+def _kind(frame: Any) -> tuple[str, str, int]:
+    return frame.format.name, frame.layout.name, frame.sample_rate
+
+
+def _mono(resampler: av.AudioResampler, frame: Any) -> Iterator[Pcm]:
+    """Resampled sound; channels are averaged, since the resampler's own mix raises equal ones by 3 dB."""
+    for out in resampler.resample(frame):
+        yield out.to_ndarray().reshape(out.samples, -1).mean(axis=1, dtype=np.float32)
 
 
 def _frames(container: Any, stream: Any) -> Iterator[Any]:
     """Decoded sound frames; damaged packets are left out, and a file cut off ends where it was cut."""
-    packets = container.demux(stream)
+    packets = packets_of(container, stream)
     while True:
         try:
             packet = next(packets, None)

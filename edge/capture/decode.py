@@ -3,11 +3,15 @@
 Packets are read ahead without decoding them until the one on display at the wanted time is known.  Then everything
 before the last key frame at or before it is thrown away, pictures no other depends on are left out by the decoder,
 and the rest is decoded: the picture is exactly the one a player would show.
+
+PyAV's logging stays off: its callback wants Python's lock in FFmpeg's threads, and closing a damaged file then waits
+for ever.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,8 +24,7 @@ from edge.clock import US
 from edge.errors import MediaError
 from edge.messages import Image
 
-av.logging.set_level(av.logging.FATAL)  # FFmpeg's own lines name files and mean nothing to a user; errors are raised
-
+STILL_US = 600 * US  # a picture shown for longer was not being recorded: the camera was off, or a time is damaged
 _MAX_BAD = 2_000  # packets in a row without a picture before a file counts as broken
 _TEXT_FORMATS = ("tty", "bin", "xbin", "adf", "idf", "txd")  # FFmpeg would paint a text file's letters
 
@@ -55,6 +58,9 @@ class Decoder:
             self._container.close()
             raise MediaError(f"{path} holds no pictures: give a video or a folder of images as the source.")
         self._stream = videos[0]
+        if self._stream.codec_context is None:
+            self._container.close()
+            raise MediaError(f"{path} has no picture that can be decoded: it is damaged or of an unknown codec.")
         for key, value in self._stream.metadata.items():
             self.metadata.setdefault(key, value)
         self._stream.thread_type = "AUTO"
@@ -64,6 +70,7 @@ class Decoder:
         self.damaged = 0  # packets that did not decode
         self.end_us = 0  # end of the last picture read so far
         self._count = 0  # pictures decoded, for streams without times
+        self._demuxed = packets_of(self._container, self._stream)
         self._packets: deque[Any] = deque()
         self._eof = False
         self._drained = False
@@ -85,10 +92,12 @@ class Decoder:
             return length
         return self._count_duration()
 
-    def at(self, t: int) -> Image:
+    def at(self, t: int) -> Image | None:
         """The picture on display at t; before the first picture the first one, as players do.
 
-        Raises EndOfStream when t is past the end of what the file really holds, MediaError when nothing decodes.
+        None when it has been on display for longer than STILL_US: then nothing was recorded, and `resumes` says when
+        the next picture comes.  Raises EndOfStream when t is past the end of what the file really holds, MediaError
+        when nothing decodes.
         """
         while not self._ready or self._ready[0][0] <= t:
             if self._ready:
@@ -98,21 +107,42 @@ class Decoder:
         if self._shown is None and self._ready:
             self._shown = self._ready.popleft()
         if self._shown is None:
+            if self._count:
+                raise EndOfStream
             raise MediaError(f"{self.path} has no picture that can be decoded: it is damaged or of an unknown codec.")
-        if self._eof and t >= self.end_us and t > self._shown[0]:
+        late = t > self._shown[0] + STILL_US
+        if not self._ready and (late or (t >= self.end_us and t > self._shown[0])):
             raise EndOfStream
-        return self._picture()
+        return None if late else self._picture()
+
+    @property
+    def resumes(self) -> int:
+        """When the picture after the one on display comes."""
+        return self._ready[0][0] if self._ready else self.end_us
 
     def seek(self, t: int) -> None:
-        """Jump to the key frame before t; a container that cannot seek is read from where it stands."""
-        try:
-            self._container.seek(t + self._origin, backward=True, any_frame=False)
-        except (av.FFmpegError, OSError):
-            return
-        self._stream.codec_context.flush_buffers()
-        self._packets.clear()
-        self._ready.clear()
-        self._eof = self._drained = False
+        """Jump to a key frame at or before t.  Containers without an index land anywhere: then from further back."""
+        for back in (0, 10 * US, t):
+            try:
+                self._container.seek(max(0, t - back) + self._origin, backward=True, any_frame=False)
+            except (av.FFmpegError, OSError):
+                return  # it cannot seek: read on from where it stands
+            self._stream.codec_context.flush_buffers()
+            self._demuxed = packets_of(self._container, self._stream)
+            self._packets.clear()
+            self._ready.clear()
+            self._shown = None
+            self._eof = self._drained = False
+            if self._first_key() <= t:
+                return
+
+    def _first_key(self) -> int:
+        """The time of the next key frame, which becomes the next packet."""
+        while (packet := self._next_packet()) is not None:
+            if packet.is_keyframe:
+                self._packets.append(packet)
+                return self._time(packet.pts) if packet.pts is not None else 0
+        return self.end_us
 
     def close(self) -> None:
         self._container.close()
@@ -164,7 +194,7 @@ class Decoder:
 
     def _next_packet(self) -> Any | None:
         try:
-            for packet in self._container.demux(self._stream):
+            for packet in self._demuxed:
                 if packet.size:
                     if packet.pts is not None:
                         length = round((packet.duration or 0) * self._stream.time_base * US) or self._frame_us
@@ -209,13 +239,23 @@ class Decoder:
             stream = scan.streams.video[0]
             seen = 0
             try:
-                for packet in scan.demux(stream):
+                for packet in packets_of(scan, stream):
                     seen += bool(packet.size)
                     if packet.pts is not None:
                         end = max(end, self._time(packet.pts + (packet.duration or 0)))
             except av.FFmpegError:
                 self.damaged += 1  # cut off: the length is what is there
         return end or int(seen * self._frame_us)
+
+
+def packets_of(container: Any, stream: Any) -> Iterator[Any]:
+    """The packets of a stream.  PyAV stumbles over packets of streams that appear in the middle: those are left out."""
+    while True:
+        try:
+            yield from container.demux(stream)
+        except IndexError:
+            continue
+        return
 
 
 def _order(packet: Any) -> int | None:

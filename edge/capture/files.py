@@ -81,7 +81,6 @@ class VideoFile(_Recorded):
         super().__init__(path, limit=limit, start=start, zone=zone)
         self.has_sound = False
         self._decoder: Decoder | None = None
-        self._sought = False
 
     def describe(self) -> str:
         return f"video {self.path.name}"
@@ -91,7 +90,14 @@ class VideoFile(_Recorded):
         check_file(self.path)
         self.close()
         self._decoder = decoder = Decoder(self.path, self._limit)
-        decoder.at(0)  # a file without a picture is refused here, not in the middle of a run
+        try:
+            decoder.at(0)  # a file without a picture is refused here, not in the middle of a run
+        except EndOfStream as error:
+            self.close()
+            raise MediaError(f"{self.path} holds no picture within its length: it is damaged.") from error
+        except MediaError:
+            self.close()
+            raise
         self.has_sound = decoder.has_sound
         self.duration_s = decoder.duration_us() / US
         created = container_time(decoder.metadata)
@@ -108,11 +114,14 @@ class VideoFile(_Recorded):
             self._decoder.close()
             self._decoder = None
 
-    def _image(self, at: int) -> Image:
+    def _image(self, at: int) -> Image | None:
         if self._decoder is None:
             raise EndOfStream
         try:
-            return self._decoder.at(at)
+            image = self._decoder.at(at)
+            if image is None:  # pass over the pause at once, however long a damaged time says it is
+                self._next = max(self._next, -(-self._decoder.resumes // self._interval_us) - 1)
+            return image
         except EndOfStream:
             self.duration_s = min(self.duration_s, self._decoder.end_us / US)  # shorter than its header says
             raise

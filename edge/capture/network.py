@@ -16,6 +16,7 @@ import av
 import numpy as np
 
 from edge.capture.base import bound
+from edge.capture.decode import packets_of
 from edge.clock import US, Clock
 from edge.errors import CameraError
 from edge.messages import Image
@@ -82,7 +83,7 @@ class StreamDriver:
 
     def _decode(self, stream: Any) -> Iterator[Any]:
         bad = 0
-        for packet in self._container.demux(stream):
+        for packet in packets_of(self._container, stream):
             try:
                 frames = packet.decode()
             except av.InvalidDataError:

@@ -23,11 +23,12 @@ def write_video(
     *,
     codec: str = "libx264",
     tone_s: float = 0.0,
+    tone_at_s: float = 0.0,
     gop: int = 12,
     size: tuple[int, int] = SIZE,
     metadata: dict[str, str] | None = None,
 ) -> Path:
-    """A video with one plain picture at each time; `tone_s` > 0 adds that much of a 440 Hz tone."""
+    """A video with one plain picture at each time; `tone_s` > 0 adds that much of a 440 Hz tone at `tone_at_s`."""
     with av.open(str(path), "w") as out:
         out.metadata.update(metadata or {})
         stream = out.add_stream(codec, rate=25)
@@ -44,7 +45,8 @@ def write_video(
         if sound is not None:
             wave = 0.3 * np.sin(2 * np.pi * 440 * np.arange(round(48_000 * tone_s)) / 48_000)
             frame = av.AudioFrame.from_ndarray(wave.astype(np.float32)[None], format="fltp", layout="mono")
-            frame.sample_rate, frame.pts, frame.time_base = 48_000, 0, Fraction(1, 48_000)
+            frame.sample_rate, frame.time_base = 48_000, Fraction(1, 48_000)
+            frame.pts = round(48_000 * tone_at_s)
             out.mux(sound.encode(frame))
             out.mux(sound.encode(None))
     return path

@@ -84,9 +84,14 @@ def test_every_interval_gives_what_a_player_shows(tmp_path: Path, media: ModuleT
         np.testing.assert_array_equal(frame.image, shown)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "codec"), [("mp4", "libx264"), ("mkv", "libx264"), ("ts", "mpeg2video"), ("avi", "mjpeg")]
+)
 @pytest.mark.parametrize("at_s", [0.0, 3.9, 4.0, 11.0, 12.0])
-def test_skipping_gives_the_same_frames_as_reading_through(tmp_path: Path, media: ModuleType, at_s: float) -> None:
-    path = media.write_steps(tmp_path / "x.mp4", 12, fps=25, gop=30)
+def test_skipping_gives_the_same_frames_as_reading_through(
+    tmp_path: Path, media: ModuleType, at_s: float, suffix: str, codec: str
+) -> None:
+    path = media.write_steps(tmp_path / f"x.{suffix}", 12, fps=25, gop=30, codec=codec)
     whole = drain(opened(path))
     source = opened(path)
     source.skip_to(START[0] + round(at_s * US))
@@ -95,6 +100,14 @@ def test_skipping_gives_the_same_frames_as_reading_through(tmp_path: Path, media
     assert [f.t for f in rest] == [f.t for f in wanted]
     for a, b in zip(rest, wanted, strict=True):
         np.testing.assert_array_equal(a.image, b.image)
+
+
+def test_a_pause_of_the_recording_shows_nothing(tmp_path: Path, media: ModuleType) -> None:
+    """A camera that was off for an hour is no still picture of an hour."""
+    path = media.write_video(tmp_path / "pause.mp4", [0, 2000, 3_600_000, 3_602_000], [40, 80, 120, 160])
+    frames = drain(opened(path, 100.0))
+    assert [(f.t - START[0]) // US for f in frames] == [0, 100, 200, 300, 400, 500, 600, 3600]
+    assert near(levels(frames), [40, 80, 80, 80, 80, 80, 80, 120])
 
 
 def test_large_pictures_are_bounded_and_portrait_turns_the_bound(tmp_path: Path, media: ModuleType) -> None:
