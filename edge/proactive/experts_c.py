@@ -8,37 +8,24 @@ a turning point, a few times in all, and ever more rarely.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from edge.clock import US
-from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
-from edge.proactive.experts import UNIT_FLOOR_US, Screening, items_of, service, stem_set
-from edge.proactive.leaving import SPAN_US, Sign, going, signs
+from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.turns import Turn, Turns
 from edge.retrieval.words import content, key
 from storage.records import Intention, Item, Service, Window
 from storage.snapshot import Snapshot
 
 OLD_US = 5 * 60 * US
-TURN_GAP_US = 120 * US  # turning points closer than this are one
 CONTEXT_WAIT_US = 60 * 60 * US  # an occasion that was named is waited for so long
 FORGET_US = 36 * 3600 * US
 # After so many deliveries, the wait until the next one; as many reminders as entries.
 WAITS_US = (0, 45 * 60 * US, 3 * 3600 * US)
 RETRY_US = 10 * 60 * US  # after one that was held back
 
-_ENDS = re.compile(
-    r"^(?:finish|finishes|finished|complete|completes|end|ends|stop|stops) \w+|^(?:hang|hangs|hung) up\b|"
-    r"\b(?:end|ends|finish|finishes) (?:the |a )?(?:call|meeting|meal|lunch|dinner|breakfast|lesson|episode|film|movie)\b"
-    r"|^(?:stand|stands|get|gets) up(?: from\b|$)"
-    r"|^(?:put|puts) (?:down )?(?:the )?(?:phone|receiver)(?: down)?$|^(?:close|closes|shut|shuts) (?:the |my )?(?:laptop|book)\b"
-)
-_BEGINS = re.compile(r"^(?:start|starts|begin|begins)(?: activity| task| recipe)?:? ")
-_SAID_DONE = re.compile(
-    r"\b(?:all done|that's (?:it|done)|(?:i'm|i am|we're) (?:done|finished)|okay,? (?:what's )?next|right,? what's next|what was i (?:going|about) to)\b"
-)
 _STRONG = re.compile(
     r"\b(?:remind|(?:don't|do not|dont) let me|must(?:n't)?|ha(?:ve|s|d) to|need(?:s)? to|got to|gotta|promised?|note to self|remember to|not forget)\b",
     re.IGNORECASE,
@@ -46,29 +33,19 @@ _STRONG = re.compile(
 _PERSON = {
     "my": "your", "me": "you", "mine": "yours", "i": "you", "myself": "yourself", "our": "your", "us": "you", "i'm": "you're",
     "i've": "you've", "i'll": "you'll", "we": "you", "am": "are",
+    "you": "them", "your": "their", "yours": "theirs",
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A turning point, at something perceived."""
-
-    t: int
-    kind: str
-    text: str
-    refs: tuple[str, ...]
-
-
 class EpisodicExpert:
-    """Asks for task_reminder.  Keeps only the signs of going of the last minutes, read back when they do not fit."""
+    """Asks for task_reminder.  What it keeps is read back from the store when it does not fit the unit."""
 
     name = "C"
     types: tuple[str, ...] = ("task_reminder",)
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
-        self._last: tuple[str, int] = ("", 0)
-        self._signs: list[Sign] = []
+        self._turns = Turns(wearer)
 
     def screen(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
         """At most one reminder at this window; none at an idle closing, when nobody is there to be told."""
@@ -76,11 +53,11 @@ class EpisodicExpert:
         if window is None:
             return []
         items = items_of(window)
-        self._follow(unit, window, items, snapshot)
+        self._turns.follow(unit, window, items, snapshot)
         old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
         if not old:
             return []
-        turns = self._turns(unit, window, items, snapshot)
+        turns = self._turns.of(unit, window, items, snapshot)
         best: tuple[tuple[int, int, int], Service] | None = None
         for intention in old:
             found = self._remind(intention, turns, unit, window, items, snapshot)
@@ -93,43 +70,6 @@ class EpisodicExpert:
         del snapshot
         number = int(service.key[1:].split("#")[0])
         return any(i.id == number for i in unit.intentions)
-
-    def _follow(self, unit: Screening, window: Window, items: list[Item], snapshot: Snapshot) -> None:
-        before = (unit.recording, unit.previous.id if unit.previous is not None else 0)
-        if self._last != before:
-            recent = snapshot.trace.windows(window.t_start - 2 * SPAN_US, window.t_start)
-            recent = [w for w in recent if w.recording == unit.recording and w.id != window.id]
-            self._signs = []
-            for previous, one in zip([None, *recent], recent, strict=False):
-                if one.t_end > window.t_start - SPAN_US:
-                    self._signs += signs(one, items_of(one), previous, self._wearer)
-        self._signs = [s for s in self._signs if s.t > window.t_start - SPAN_US]
-        self._signs += signs(window, items, unit.previous, self._wearer)
-        self._last = (unit.recording, window.id)
-
-    def _turns(self, unit: Screening, window: Window, items: list[Item], snapshot: Snapshot) -> list[Turn]:
-        """The turning points of a window, in time order."""
-        first = items[0].t if items else window.t_start
-        found = [Turn(g.t, g.goes, g.text, g.refs) for g in going(self._signs, window.t_start)]
-        found += [
-            Turn(first, "change", f"after {e.subject}", (f"e{e.id}",))
-            for e in unit.closed
-            if e.cut == "change" and e.t_end - e.t_start >= UNIT_FLOOR_US and items
-        ]
-        if unit.resumed and items and snapshot.trace.count() > 1:
-            found.append(Turn(first, "return", "back again", ()))
-        for item in items:
-            ref = (f"o{item.id}",)
-            if item.kind == "speech":
-                low = item.text.lower().replace("\u2019", "'")
-                if item.speaker.lower() in self._wearer and _SAID_DONE.search(low):
-                    found.append(Turn(item.t, "end", item.text, ref))
-            for words, mine in doings(item, self._wearer):
-                if mine and _ENDS.search(words):
-                    found.append(Turn(item.t, "end", words, ref))
-                elif mine and _BEGINS.match(words):
-                    found.append(Turn(item.t, "begin", words, ref))
-        return sorted(found, key=lambda t: t.t)
 
     def _remind(
         self,
