@@ -67,6 +67,7 @@ class Pipeline:
         self.growth = self._grow()
         self.proactive = Proactive(store, config.alerts, clock)
         self._unscreened: list[Message] = []  # grown and stored, not yet past the experts
+        self._happened: list[Message] = []  # all of it done, not yet told
         self._taken = ("", 0)  # the window stored last: its recording and start
         self._stale = False  # whether a failed write may have left the growth ahead of the store
 
@@ -76,30 +77,32 @@ class Pipeline:
 
     def step(self, window: Window) -> list[Message]:
         """One perceived window through everything; returns what happened, in order."""
-        happened = self._screen()
-        if self._taken == (window.recording, window.t_start):
-            return happened
-        happened += self.tick(window.t_start)
-        self._show(window.known, window.offset_s)
-        self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
-        self._taken = (window.recording, window.t_start)
-        return happened + self._screen()
+        self._screen()
+        if self._taken != (window.recording, window.t_start):
+            self._close(lambda growth: growth.idle(window.t_start))
+            self._show(window.known, window.offset_s)
+            self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
+            self._taken = (window.recording, window.t_start)
+            self._screen()
+        return self._tell()
 
     def tick(self, now: int) -> list[Message]:
         """Time passed without a window: an activity that stopped is closed."""
-        return self._closed(lambda growth: growth.idle(now))
+        self._close(lambda growth: growth.idle(now))
+        return self._tell()
 
     def end(self) -> list[Message]:
         """The recording is over."""
-        return self._closed(lambda growth: growth.end())
+        self._close(lambda growth: growth.end())
+        return self._tell()
 
-    def _closed(self, close: Callable[[Growth], list[Message]]) -> list[Message]:
-        happened = self._screen()
+    def _close(self, close: Callable[[Growth], list[Message]]) -> None:
+        self._screen()
         for message in self._grown(close):
             if isinstance(message, EpisodeClosed):
                 self._show(message.episode.known, message.episode.offset_s)
             self._unscreened.append(message)
-        return happened + self._screen()
+        self._screen()
 
     def _grown(self, change: Callable[[Growth], list[Message]]) -> list[Message]:
         if self._stale:
@@ -110,11 +113,16 @@ class Pipeline:
             self._stale = True
             raise
 
-    def _screen(self) -> list[Message]:
+    def _screen(self) -> None:
+        """What was grown past the experts and the arbiter."""
         grown = self._unscreened
-        screened = self.proactive.step(grown) if grown else []
-        self._unscreened = []
-        return grown + screened
+        if grown:
+            self._happened += [*grown, *self.proactive.step(grown)]
+            self._unscreened = []
+
+    def _tell(self) -> list[Message]:
+        happened, self._happened = self._happened, []
+        return happened
 
     def _show(self, t: int, offset_s: int) -> None:
         if self._replay is not None:
