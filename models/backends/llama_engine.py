@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from models.errors import EngineMissingError, InputError, LoadError, ModelCancelledError
@@ -28,8 +29,9 @@ class Engine:
     def __init__(self, spec: Mapping[str, Any]) -> None:
         """Raises EngineMissingError, LoadError."""
         try:
-            import llama_cpp
-            from llama_cpp.llama_chat_format import MTMDChatHandler
+            # By name, so that types are checked alike where the library is installed and where it is not.
+            llama_cpp = import_module("llama_cpp")
+            chat_format = import_module("llama_cpp.llama_chat_format")
         except ImportError as error:
             raise EngineMissingError(f"llama-cpp-python is not installed ({error}); see docs/install.md.") from error
         self._cpp = llama_cpp
@@ -46,7 +48,7 @@ class Engine:
                     engine.check()
                     super().eval(tokens[start : start + self.n_batch])
 
-        class Frames(MTMDChatHandler):  # type: ignore[misc]
+        class Frames(chat_format.MTMDChatHandler):  # type: ignore[misc]
             """Takes pictures from the request instead of from addresses."""
 
             def load_image(self, image_url: str) -> bytes:
