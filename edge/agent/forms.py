@@ -39,7 +39,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("days_since", rf"how (?:many days|long) (?:ago|back)(?: was it(?: that)?| is it(?: that)?)? {_AI} ?(?:{_ORD} )?(?P<vp>.+?){_ORD_END}"),
     ("days_since", rf"how (?:many days|long) (?:is it|has it been|has passed|have passed|passed|is it now|went by|have gone by)(?: now)? since (?:the last time )?{_AI} (?:last )?(?P<vp>.+)"),
     ("days_since", rf"how (?:many days|long)(?: ago)? (?:is|was) (?:it|the last time) (?:that |since )?{_AI} (?:last )?(?P<vp>.+)"),
-    ("count_days", rf"(?:on |in )?how many (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b{_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+)"),
+    ("count_days", rf"(?:on |in )?how many (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b{_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: on)?"),
     ("days_without", rf"(?:on |in )?(?:which|what|the) (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b(?:{_AI} (?:did )?(?:not|never)|(?:didn't|haven't|hadn't) {_I}|{_I} (?:didn't|haven't|hadn't)|(?:{_AI} )?(?:skip(?:ped)?|miss(?:ed)?|(?:went|go|gone) without)) (?:(?:have|had) )?(?P<vp>.+?)(?: at all| even once)?"),
     ("days_without", rf"(?:on )?(?:which|what|the) {_DAYS} (?:passed|went by|were there|go by)? ?without (?:me |my |{_I} )?(?:having |ever )?(?P<vp>.+?)(?: at all)?"),
     ("days_with", rf"(?:on |in )?(?:which|what|all|the)(?: of)? (?:the |my |these )?{_DAYS}\b.*?\b{_AI} {_EVER}(?P<vp>.+?)(?: on)?"),
@@ -60,6 +60,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     # procedures
     ("wrong", r"(?:what|where|did anything|was anything|which|was there)\b.*?(?:went wrong|go wrong|was wrong|(?:i )?(?:do|did|done|get|got) wrong|mistakes?|errors?|slips?)\b(?: (?:did i make|i made|was made|happened|occurred|have i made|was there|was it|i|when|while|at|in|with|during|on|for))*(?: the)?(?: step)?\b(?P<vp>.*)"),
     ("order", r"(?:which|what)(?: one)?(?: of (?:these|the two|them))?(?: (?:things|steps|two))?,? ?(?:thing |step |one |activity )?(?:did i|was|came|happened|have i|i)? ?(?:do|did|start|started|begin|began|done|come|happen)? ?(?:first|earlier|sooner)(?: of all)?,?[:,]? (?P<alts>.+ or .+)"),
+    ("order", r"did i first (?P<alts>.+ or .+)"),
     ("order", r"did i (?P<alts>.+ or .+?) (?:first|earlier)"),
     ("before_than", rf"did {_I} (?P<a>.+?) (?P<ord>before|after) (?:{_I} )?(?P<b>.+)"),
     ("next", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|turn to|go on to do|been) ?)*{_NEXT}after(?:wards)?\b(?P<vp>.*)"),
@@ -72,6 +73,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("previous", r"(?:right |just |immediately )?before (?P<vp>.+?),? (?:what|which [\w-]+) (?:did|had|was) i (?:do|doing|done|start|begin)(?: doing)?"),
     # places
     ("taken_from", r"(?:from )?where (?:had|did|have) i (?:taken?|took|got(?:ten)?|get|picked? up|pick up|fetch(?:ed)?|bring|brought|grabbed|grab) (?P<obj>.+?)(?: (?:up )?from| out of)?(?: (?:(?:before|when|that|which) i (?:put|placed|set)(?: (?:it|them))?(?: (?:down|back|away))?.*))?"),
+    ("taken_from", r"where (?:was|were|had) (?P<obj>.+?)(?: been)? before i (?:put|placed|set) .*"),
+    ("taken_from", r"where did (?P<obj>.+?) come from(?: (?:that|which|when|before) i .*)?"),
     ("put", r"where (?:(?:did|have|had) )?i (?:{ord} )?(?:put|place|placed|leave|left|set|lay|laid|store|stored|stow|hang|hung|drop|dropped|park|parked|hide|hid|keep|kept)(?: (?:down|back|away))? (?P<obj>.+?)(?: (?:down|back|away|last))?(?: (?:that|which|after|when) i (?:had )?(?:pick|picked|took|take|taken|grabbed)\b.*)?".replace("{ord}", _ORD)),
     ("put", r"where did (?P<obj>.+?) (?:(?:that|which) i (?:had )?(?:picked up|took|taken|grabbed)\b.*)?(?:go|end up|land)"),
     ("put", r"(?:in|on|at) (?:which|what) (?:place|spot|location|room|drawer|shelf)\b.*? i (?:last )?(?:put|place|leave|left|see|store) (?P<obj>.+)"),
@@ -93,7 +96,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
     # times
     ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?{_EVER}(?P<vp>.+?){_ORD_END}"),
-    ("when", rf"(?:when|what time|what)(?: was|'s| is) the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
+    ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
     ("when", rf"{_TIME} was (?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),

@@ -80,7 +80,7 @@ def done(text: str) -> str:
     low = bare.lower()
     if low in _PAST:
         past = _PAST[low]
-    elif re.search(r"(ed|ing)$", low) or not low.isalpha():
+    elif low in _PAST.values() or re.search(r"(ed|ing)$", low) or not low.isalpha():
         past = bare
     elif low.endswith("e"):
         past = bare + "d"

@@ -7,8 +7,10 @@ the fridge" come out alike.  Time phrases and quotes are taken out first, so tha
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from edge.agent.cues import USUAL, guess
 from edge.agent.forms import RULES, Form
 from edge.retrieval import timephrase, words
 from edge.retrieval.timephrase import Span, Us, Zone
@@ -60,16 +62,17 @@ class Query:
 _QUOTE = re.compile(r"[\"\u201c\u201d\u00ab](.+?)[\"\u201d\u201c\u00bb](?=[\s,.?!:;)]|$)", re.DOTALL)
 _RECORDING = re.compile(
     r",?\s*\b(?:in|during|from|of|within) (?:the|that) (?:recording|session|video|clip|footage)"
-    r"(?: (?:that|which))? (?P<when>(?:began|started|starting|beginning|begins|starts|from|at|of|on)\b[^,?]*)",
+    r"(?: (?:that|which))? (?P<when>(?:began|started|starting|beginning|begins|starts|from|at|of|on)\b[^,?]*?)(?=[,?;]|\.(?: |$)| i (?:did|was|made|had)\b|$)",
     re.IGNORECASE,
 )
 _CONTEXT = re.compile(
-    r"^(?:while|when|as|during the time|the time) i (?:(?:was|were) )?(?:(?:busy|working|trying) )?(?:to )?(?:last )?(?P<what>[^?]+?), "
+    r"^(?:(?:while|when|as|during the time|the time) (?:i (?:(?:was|were) )?)?(?:(?:busy|working|trying) )?(?:to )?|"
+    r"during (?:the )?(?:task|time|work|job)? ?(?:to |of )?)(?:last )?(?P<what>[^?\u00a7]+?), "
     r"(?P<rest>(?:how|what|which|when|where|did|who|at)\b.+)$",
     re.IGNORECASE,
 )
 _CONTEXT_AFTER = re.compile(
-    r"^(?P<rest>(?:how|what|which)\b.*?(?:\u00a7\d.*?|how (?:often|many times)\b.*?)?),? (?:when|while|as) i "
+    r"^(?P<rest>(?:how|what|which)\b.*?(?:\u00a7\d.*?|how (?:often|many times)\b.*?)?),? (?:(?:when|while|as) i |while |during the (?:task|time|work) )"
     r"(?!(?:ask|said|say|told|picked|took|last|first)\w*\b)(?:(?:was|were) )?(?:(?:busy|working|trying) )?(?:to )?"
     r"(?P<what>[^?\u00a7:]+?)(?P<tail>: .*)?$",
     re.IGNORECASE,
@@ -78,6 +81,11 @@ _OPENING = re.compile(
     r"^(?:(?:please|hey|ok|okay|so|and|well|now|then|do you (?:still )?(?:know|remember)|i wonder|i want to know|i'd like to know|"
     r"(?:can|could|would|will) you(?: please)? (?:tell|remind|show|say|find|list|give|count)(?: to)?(?: me| us)?(?: out)?|"
     r"(?:please )?(?:tell|remind|show|list|name|give|find|count|say)(?: me| us)?(?: out)?(?: for me)?)\b[, :]*)+",
+    re.IGNORECASE,
+)
+_AND_THEN = re.compile(
+    r"^i (?:did|was doing|started|began) (?P<what>\u00a7\d)[.;,:]? ?(?:and )?what (?:did|was) i (?:do|doing|start) (?:just |right )?"
+    r"(?:then|next|after(?:wards| that| it)?|(?P<b>before(?: that| it)?))$",
     re.IGNORECASE,
 )
 _PRESENT = re.compile(r"(?:right )?now$|at the moment$", re.IGNORECASE)  # "where is it now" asks for the last place
@@ -100,14 +108,20 @@ def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
             body = body[: m.start()] + " " + body[m.end() :]
     found = timephrase.extract(body, zone)
     body, context = _normal(found.rest, quotes)
+    usual = USUAL.search(body)
     for form, pattern in RULES:
+        if usual and not form.startswith("usual"):
+            continue
         if (m := pattern.fullmatch(body)) is not None:
             spans = (
                 found.spans
                 if form in ("now", "during")
                 else tuple(s for s in found.spans if not _PRESENT.match(s.text))
             )
-            return _query(text, form, m, quotes, spans, recording, context, choices, body)
+            return _query(text, form, m.groupdict(), quotes, spans, recording, context, choices, body)
+    if (guessed := guess(body)) is not None:
+        spans = tuple(s for s in found.spans if not _PRESENT.match(s.text))
+        return _query(text, guessed[0], guessed[1], quotes, spans, recording, context, choices, body)
     clause = _clause(body, quotes)
     return Query(text, "lookup", (clause,), found.spans, recording, context, choices=choices)
 
@@ -119,9 +133,7 @@ def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
     body = re.sub(r"^[,:; ]+", "", body)
     bare = _OPENING.sub("", body)
     body = bare if re.match(r"\w", bare) else body
-    body = re.sub(
-        r",? (?:so far|up to now|until now|in all|in total|by now|now|then|lately|altogether)(?=$|,)", "", body
-    )
+    body = re.sub(r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether)(?=$|,)", "", body)
     body = re.sub(r"\bdays (?:so far|up to now|until now|in all|in total)\b", "days", body)
     body = body.strip(" ?.!,")
     if (m := _CONTEXT.match(body)) is not None:
@@ -130,25 +142,28 @@ def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
         m := re.match(r"^(?P<what>\u00a7\d) is (?:something|a thing|what) i \w+.*?\. (?P<rest>.+)$", body, re.I)
     ) is not None:
         return re.sub(r"\bit\b", m.group("what"), m.group("rest"), count=1), ""
+    if (m := _AND_THEN.match(body)) is not None:
+        return f"what did i do {'before' if m.group('b') else 'after'} {m.group('what')}", ""
     if (m := _PICKED.match(body)) is not None:
         return f"where did i put {m.group('o')} that i picked up", ""
-    if (m := _CONTEXT_AFTER.match(body)) is not None:
+    if (m := _CONTEXT_AFTER.match(body)) is not None and re.match(
+        r"how\b|.*\u00a7", m.group("rest") + (m.group("tail") or ""), re.I
+    ):
         return (m.group("rest") + (m.group("tail") or "")).strip(" ,"), _fill(m.group("what").strip(), quotes)
     return body, ""
 
 
 def _query(
-    text: str, form: Form, m: re.Match[str], quotes: tuple[str, ...], spans: tuple[Span, ...],
+    text: str, form: Form, g: Mapping[str, str | None], quotes: tuple[str, ...], spans: tuple[Span, ...],
     recording: Span | None, context: str, choices: tuple[str, ...], body: str,
 ) -> Query:  # fmt: skip
-    g = m.groupdict()
     clauses: tuple[Clause, ...]
     if form == "order" and len(choices) == 2:
         clauses = tuple(_clause(c, quotes) if not quotes else Clause((), "", c, c) for c in choices)
     elif form == "order":
-        clauses = tuple(_clause(part, quotes) for part in _two(g["alts"]))
-    elif g.get("a") is not None and g.get("b") is not None:
-        clauses = (_clause(g["a"], quotes), _clause(g["b"], quotes))
+        clauses = tuple(_clause(part, quotes) for part in _two(g["alts"] or ""))
+    elif (a := g.get("a")) is not None and (b := g.get("b")) is not None:
+        clauses = (_clause(a, quotes), _clause(b, quotes))
     elif g.get("obj"):
         clauses = (_clause(f"{g.get('verb') or 'put'} {g['obj']}", quotes),)
     else:
@@ -179,6 +194,11 @@ def _fill(text: str, quotes: tuple[str, ...]) -> str:
     return re.sub(r"\u00a7(\d)", lambda m: quotes[int(m.group(1))], text)
 
 
+_CATENATIVE = re.compile(
+    r"^(?:(?:remember(?:ed)?|happen(?:ed)?|manage[d]?|get|got|have|had|try|tried|able|need(?:ed)?|want(?:ed)?|decide[d]?|forget|forgot) to|"
+    r"(?:end(?:ed)? up|succeed(?:ed)? in|finish(?:ed)?|bother(?:ed)? to)(?= \w+ing\b)) ",
+    re.IGNORECASE,
+)
 _TAIL = re.compile(r",? (?:while|when|as|because|so that|at all|again|too|as well)\b.*$", re.IGNORECASE)
 _SPLIT = re.compile(r",\s*|\s+(?:or|and)\s+")
 
@@ -189,9 +209,10 @@ def _clause(text: str, quotes: tuple[str, ...]) -> Clause:
     quote = next((quotes[int(m.group(1))] for m in re.finditer(r"\u00a7(\d)", text)), "")
     bare = re.sub(r"\s*\u00a7\d\s*", " ", text).strip(" ,.:;?!")
     bare = re.sub(r"^(?:i|we) (?:was |were |have |had |did )?", "", bare, flags=re.IGNORECASE)
+    bare = _CATENATIVE.sub("", bare)
     bare = _TAIL.sub("", bare) if not quote else bare
     acts, thing = verbs_of(bare)
-    return Clause(acts, thing, quote, _fill(text, quotes))
+    return Clause(acts, thing, quote, _fill(_CATENATIVE.sub("", text), quotes))
 
 
 def verbs_of(phrase: str) -> tuple[tuple[tuple[str, str], ...], str]:

@@ -8,6 +8,7 @@ from statistics import median
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
 from edge.agent.question import Query
+from edge.agent.rules_sessions import session
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import words
 from edge.retrieval.skills import once
@@ -22,6 +23,8 @@ def when(view: View, q: Query) -> Draft | None:
     items = view.occurrences(q.clause, scope)
     if not items and q.clause.quote:
         items = [i for _, i in view.alike(q.clause.quote, scope, least=0.6)[:1]]
+    if not items and q.clause.quote and (found := session(view, q)) is not None:
+        return found
     if not items:
         if not q.clause.acts or not (q.ordinal or q.clause.thing):
             return None
@@ -48,7 +51,7 @@ def did(view: View, q: Query) -> Draft | None:
         last = items[-1]
         often = f" ({count_word(len(items))})" if len(items) > 1 else ""
         return Draft("yes_no", "yes", f"Yes, {spoken_time(view, last.t)}{often}.", proof(spread(items[::-1])), 0.95)
-    if not q.clause.acts:
+    if not q.clause.acts and not q.clause.quote:
         return None
     return Draft("yes_no", "no", f"No, I have not seen that {_scope_words(q)}.".replace(" .", "."), confidence=0.75)
 
