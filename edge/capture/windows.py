@@ -102,7 +102,7 @@ class WindowMaker:
         if sensed is not None and frame.t - sensed > self._gap_us:
             out += self._close(min(self._end(), frame.t))
         self._note_hole(frame.t)
-        if self._told and self._told[-1].t_end > self._start and not self._content():
+        if self._told and self._told[-1].t_end > self._start and self._first_waiting(frame.t) >= frame.t:
             self._begin(frame.t)  # after a gap the windows are counted from here
         self._last_frame = frame.t
         slot = self._slot_of(frame.t)
@@ -130,10 +130,9 @@ class WindowMaker:
 
     def _skip(self, t: int) -> None:
         """Pass over empty windows, however many there are, keeping their alignment within the day."""
-        assert self._start is not None
         end = self._end()
-        whole = max(0, (min(t - self._grace_us, _midnight(end, self._next_offset)) - end) // self._window_us)
-        self._begin(end + whole * self._window_us)
+        until = min(t - self._grace_us, _midnight(end, self._next_offset), self._first_waiting(t))
+        self._begin(end + max(0, (until - end) // self._window_us) * self._window_us)
 
     def _close(self, end: int) -> list[RawWindow]:
         """Make the window [start, end), ended early where the senses fell silent; begin the next at `end`."""
@@ -170,6 +169,11 @@ class WindowMaker:
         if any(f.t < end for f in self._frames):
             return True
         return any(s.t < end and audible(s.pcm) for s in self._sound)
+
+    def _first_waiting(self, default: int) -> int:
+        """When the first begins of what was seen or heard and waits for a window, be it this one or the next."""
+        heard = (s.t for s in self._sound if audible(s.pcm))
+        return min([*(f.t for f in self._frames[:1]), *heard], default=default)
 
     def _slot_of(self, t: int) -> tuple[int, int]:
         """(window start, frame interval within it) a frame falls into; it may lie in the window after this one."""

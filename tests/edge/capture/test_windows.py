@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from edge.capture.windows import Tick, WindowMaker, us_samples
@@ -186,6 +186,8 @@ _items = st.lists(
 
 
 @settings(max_examples=150, deadline=None)
+@example([("f", 10_000_000, False), ("g", 0, False), ("f", 1, False)], 1.0)
+@example([("f", 10_000_000, False), ("f", 11_000_000, False)], 1.0)
 @given(_items, st.sampled_from([0.0, 1.0]))
 def test_windows_never_overlap_and_lose_no_interval(items: list[tuple[str, int, bool]], grace: float) -> None:
     """Whatever comes: windows are ordered, within bounds, hold their own frames, and every frame's interval is seen."""
