@@ -13,7 +13,7 @@ import av
 import numpy as np
 
 from edge.capture.base import RATE
-from edge.capture.decode import open_container, packets_of
+from edge.capture.decode import has_sound, open_container, packets_of
 from edge.capture.files import check_file
 from edge.clock import US
 from edge.errors import MediaError
@@ -32,9 +32,9 @@ class FileSound:
         self.t_start = t_start
         self.offset_s = offset_s
         self._container = open_container(path)
-        if not self._container.streams.audio:
+        if not has_sound(self._container):
             self._container.close()
-            raise MediaError(f"{path} holds no sound: give a sound file such as WAV, or none.")
+            raise MediaError(f"{path} holds no sound that can be decoded: give a sound file such as WAV, or none.")
         self._origin = self._container.start_time or 0
         self._pieces = self._decode()
         self._position = 0  # sample the buffer begins at, counted from t_start

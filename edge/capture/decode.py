@@ -81,7 +81,7 @@ class Decoder:
 
     @property
     def has_sound(self) -> bool:
-        return bool(self._container.streams.audio)
+        return has_sound(self._container)
 
     def duration_us(self) -> int:
         """Length of the recording; counted packet by packet when the container does not say."""
@@ -236,7 +236,7 @@ class Decoder:
     def _count_duration(self) -> int:
         end = 0
         with open_container(self.path) as scan:
-            stream = scan.streams.video[0]
+            stream = scan.streams[self._stream.index]
             seen = 0
             try:
                 for packet in packets_of(scan, stream):
@@ -246,6 +246,11 @@ class Decoder:
             except av.FFmpegError:
                 self.damaged += 1  # cut off: the length is what is there
         return end or int(seen * self._frame_us)
+
+
+def has_sound(container: Any) -> bool:
+    """Whether there is a sound track that FFmpeg has a decoder for; it must not be asked to decode another."""
+    return any(stream.codec_context is not None for stream in container.streams.audio[:1])
 
 
 def packets_of(container: Any, stream: Any) -> Iterator[Any]:

@@ -58,6 +58,8 @@ class StreamDriver:
         if self._container.duration and urlsplit(self._url).scheme.startswith("http"):
             raise CameraError(f"{self._sender()} sends a recording: download it and give the file as the source.")
         stream = self._container.streams.video[0]
+        if stream.codec_context is None:
+            raise CameraError(f"{self._sender()} {_UNDECODABLE}.")
         stream.thread_type = "SLICE"  # frame threads would add a delay of several pictures
         self._frames = self._decode(stream)
 
@@ -90,7 +92,7 @@ class StreamDriver:
                 frames = []  # lost packets: the next key frame mends the picture
             bad = 0 if frames else bad + 1
             if bad > _BAD_MAX:
-                raise CameraError(f"{self._sender()} sends no picture that can be decoded: set it to H.264 or MJPEG.")
+                raise CameraError(f"{self._sender()} {_UNDECODABLE}.")
             yield from frames
 
     def _sender(self) -> str:
@@ -107,6 +109,7 @@ class StreamDriver:
         return f"{self._sender()} cannot be read ({reason}): check the address and the network."
 
 
+_UNDECODABLE = "sends no picture that can be decoded: set it to H.264 or MJPEG"
 _BROKEN = "broke off: check that it runs and is in reach"
 _WORDS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
     ((av.ConnectionRefusedError,), "refuses the connection: switch it on, or correct host and port"),
