@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
-from edge.memory.text import clock, content, day, listed, sentence, shortened, span
+from edge.memory.text import clock, content, counted, day, listed, sentence, shortened, span, telling
 from storage.records import Window
 
 MAX_KEYWORDS = 24
@@ -52,9 +52,14 @@ def is_empty(windows: Sequence[Window]) -> bool:
 
 
 def _labels(windows: Sequence[Window]) -> Counter[str]:
-    """Activities in force, by how long: the parts of window descriptions that are not a window's own captions."""
+    """Activities in force, by how long: the parts of window descriptions that are not a window's own captions.
+
+    Light perception describes what is in view, which is no activity.
+    """
     found: Counter[str] = Counter()
     for window in windows:
+        if window.made_by == "light":
+            continue
         own = {c.text.strip().lower() for c in window.captions}
         seconds = max(1, round((window.t_end - window.t_start) / US))
         for part in {p.strip() for p in window.description.split(";")}:
@@ -67,8 +72,10 @@ def _deeds(windows: Sequence[Window]) -> Counter[str]:
     """What was done: action and object, or whole captions where there are no events."""
     found: Counter[str] = Counter()
     for window in windows:
-        if window.events:
-            found.update(f"{e.action} {e.object}".strip() for e in window.events)
+        light = window.made_by == "light"
+        if window.events or light:
+            done = [e for e in window.events if not light or e.subject == "wearer"]
+            found.update(f"{e.action} {e.object}".strip() for e in done)
         else:
             found.update(c.text.strip().rstrip(".") for c in window.captions)
     return found
@@ -98,16 +105,23 @@ def _subject(windows: Sequence[Window], labels: Counter[str], deeds: Counter[str
             text = shortened(f"{text}, {main[1]}", 10)
     elif deeds:
         text = shortened(", ".join(d for d, _ in deeds.most_common(3)), 10)
-    elif any(w.speech for w in windows):
+    elif any(w.speech for w in windows) and not things:
         who = sorted({s.speaker for w in windows for s in w.speech} - {"wearer"})
         words = Counter(x for w in windows for s in w.speech for x in content(s.text) if len(x) > 3)
         about = listed([word for word, _ in words.most_common(3)], 3)
         text = shortened(f"Conversation with {listed(who, 2)}: {about}" if who else f"Speech about {about}", 10)
-    elif things:
-        text = shortened(f"{listed(things, 4)} in view", 10)
+    elif things or any(w.texts for w in windows):
+        text = shortened(_in_view(windows, things), 10)
     else:
         text = "Nothing noticed"
     return sentence(text).rstrip(".")
+
+
+def _in_view(windows: Sequence[Window], things: dict[str, int]) -> str:
+    """The things seen most, and the words that could be read longest."""
+    read = Counter(x.text for w in windows for x in w.texts if telling(x.text))
+    signs = [text for text, _ in read.most_common(3)]
+    return "; ".join(p for p in (listed(things, 4), ", ".join(signs)) if p)
 
 
 def _summary(
@@ -121,13 +135,13 @@ def _summary(
         parts.append(f"What went on: {listed([label for label, _ in labels.most_common(3)], 3)}")
     if deeds:
         parts.append(f"Mostly: {listed([d for d, _ in deeds.most_common(5)], 5)}")
-    seen = [f"{n} {name}" if n > 1 else name for name, n in things.items()]
+    seen = [counted(name, n) for name, n in things.items()]
     if seen:
         parts.append(f"In view: {listed(seen, 8)}")
     said = [f"{s.speaker} said: {shortened(s.text, 14)}" for w in windows for s in w.speech]
     if said:
         parts.append(listed(said[:2], 2))
-    read = list(dict.fromkeys(x.text for w in windows for x in w.texts))
+    read = list(dict.fromkeys(x.text for w in windows for x in w.texts if telling(x.text)))
     if read:
         parts.append(f"Text read: {listed(read, 5)}")
     if len(parts) < 3:
@@ -171,8 +185,7 @@ def _description(windows: Sequence[Window]) -> str:
         if not dated and window.description.strip():
             lines.append(f"{clock(window.t_start, window.offset_s)} {window.description.strip()}")
         seen = [
-            (f"{e.count} " if e.count > 1 else "")
-            + e.name
+            counted(e.name, e.count)
             + (f" ({', '.join(e.attributes)})" if e.attributes else "")
             + (f" {e.location}" if e.location else "")
             for e in window.entities

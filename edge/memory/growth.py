@@ -187,9 +187,13 @@ def _store_moments(tx: Transaction, episode: Episode, found: list[Moment], vecto
 
 
 def _text_of(window: Window) -> str:
-    """What a window is embedded by: what is said about it, then what is in it."""
-    told = list(dict.fromkeys([window.description, *(c.text for c in window.captions)]))
-    deeds = [] if window.captions else [f"{e.action} {e.object}" for e in window.events]
+    """What a window is embedded by: what is said about it, then what is in it.
+
+    The sentences of light perception are alike whatever they tell of, so there only the things themselves count.
+    """
+    light = window.made_by == "light"
+    told = [] if light else list(dict.fromkeys([window.description, *(c.text for c in window.captions)]))
+    deeds = [] if told else [f"{e.action} {e.object}" for e in window.events if e.subject == "wearer" or not light]
     seen = [e.name for e in window.entities]
     said = [s.text for s in window.speech] + [x.text for x in window.texts]
     return ". ".join(p for p in [*told, *deeds, ", ".join(seen), *said] if p)[:4000]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
-from edge.memory.text import content, sentence
+from edge.memory.text import content, counted, sentence, telling
 from storage.records import Moment, Role, Window
 
 FLOOR = 5
@@ -20,7 +20,16 @@ CORE_WEIGHT = 0.7
 CONTEXT_WEIGHT = 0.45
 
 # What makes a moment more than a detail, by kind of thing perceived
-_KIND_WEIGHT = {"speech": 0.62, "text": 0.55, "event": 0.45, "caption": 0.45, "label": 0.6, "entity": 0.3}
+_KIND_WEIGHT = {
+    "speech": 0.62,
+    "text": 0.55,
+    "event": 0.45,
+    "caption": 0.45,
+    "label": 0.6,
+    "entity": 0.3,
+    "view": 0.25,
+    "figure": 0.2,
+}
 _CHANGE = frozenset(
     content(
         "put place leave take turn open close switch start stop lock unlock plug unplug pour cut buy pay break drop spill "
@@ -105,18 +114,20 @@ def distinct(windows: Sequence[Window], *, merge: bool = True) -> list[_Thing]:
 
     seen: set[str] = set()
     for window in windows:
-        dated: list[tuple[int, int, str, str]] = [(c.t, 1, "caption", c.text) for c in window.captions]
+        light = window.made_by == "light"  # its captions list what is in view, its description sums them up
+        told_as = "view" if light else "caption"
+        dated: list[tuple[int, int, str, str]] = [(c.t, 1, told_as, c.text) for c in window.captions]
         told = [(c.t, c.text.lower()) for c in window.captions]
         for e in window.events:
             near = [text for t, text in told if abs(t - e.t) <= US]
             if not merge or not (e.object and any(e.object.lower() in text for text in near)):
                 who = "" if e.subject == "wearer" else e.subject
                 dated.append((e.t, 2, "event", " ".join(p for p in (who, e.action, e.object) if p)))
-        dated += [(x.t, 3, "text", f'Text reads "{x.text}"') for x in window.texts]
+        dated += [(x.t, 3, "text" if telling(x.text) else "figure", f'Text reads "{x.text}"') for x in window.texts]
         dated += [(s.t, 4, "speech", f'{s.speaker} said: "{s.text}"') for s in window.speech]
         for t, _, kind, text in sorted(dated):
             add(t, window, kind, text)
-        for part in window.description.split(";"):
+        for part in [] if light else window.description.split(";"):
             label = part.strip()
             if label and label not in seen and len(label.split()) <= 24:
                 seen.add(label)
@@ -124,11 +135,11 @@ def distinct(windows: Sequence[Window], *, merge: bool = True) -> list[_Thing]:
         for entity in window.entities:
             if entity.name not in seen:
                 seen.add(entity.name)
-                many = f"{entity.count} " if entity.count > 1 else ""
                 look = f"{', '.join(entity.attributes)} " if entity.attributes else ""
                 at = f" {entity.location}" if entity.location else ""
+                thing = counted(look + entity.name, entity.count)
                 if not merge or not any(entity.name.lower() in text for _, text in told):
-                    add(window.t_start, window, "entity", f"{many}{look}{entity.name}{at} in view")
+                    add(window.t_start, window, "entity", f"{thing}{at} in view")
     return sorted(things, key=lambda x: (x.t, x.text))
 
 

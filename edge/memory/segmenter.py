@@ -26,8 +26,8 @@ from storage.vectors import Vector
 Cut: TypeAlias = Literal["gap", "day", "cap", "change"]
 
 HISTORY = 60  # windows whose novelty tells what is usual in this stream
-MIN_HISTORY = 6
-FLOOR = 0.5  # a window more alike than this never starts an episode, however calm the stream
+MIN_HISTORY = 3
+FLOOR = 0.4  # a window more alike than this never starts an episode, however calm the stream
 CEILING = 0.88  # a window less alike than this always may
 SPREAD = 0.4  # how many deviations above the usual novelty a boundary lies
 
@@ -49,12 +49,20 @@ class Anchors:
 
 
 def anchors_of(window: Window, vector: Vector) -> Anchors:
-    """The anchors of one window."""
-    objects = [e.name for e in window.entities] + [e.object for e in window.events]
-    actions = [window.description] + [e.action for e in window.events]
-    if not window.events:
-        actions += [c.text for c in window.captions]
-    places = [window.scene] + [e.location or "" for e in window.entities]
+    """The anchors of one window.
+
+    Detectors tell what is there and what changed, not what is done: their sentences are the same whatever goes on, so
+    of a light window only the things, the words read and the look of the scene are anchors.
+    """
+    light = window.made_by == "light"
+    deeds = [e for e in window.events if not light or e.subject == "wearer"]
+    objects = [e.name for e in window.entities] + [e.object for e in deeds] + [x.text for x in window.texts]
+    actions = [e.action for e in deeds]
+    if not light:
+        actions.append(window.description)
+        if not window.events:
+            actions += [c.text for c in window.captions]
+    places = [window.scene] + ([] if light else [e.location or "" for e in window.entities])
     people = {s.speaker for s in window.speech} - {"wearer", "other"}
     return Anchors(_words(actions), _words(objects), _words(places), frozenset(people), vector)
 
@@ -142,4 +150,5 @@ class Segmenter:
 
 
 def _words(texts: Iterable[str]) -> frozenset[str]:
-    return frozenset(w for text in texts for w in content(text))
+    """Content words; numbers change all the time and anchor nothing."""
+    return frozenset(w for text in texts for w in content(text) if not any(c.isdigit() for c in w))

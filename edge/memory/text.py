@@ -56,6 +56,20 @@ def listed(things: Iterable[str], most: int = 6) -> str:
     return ", ".join(items[:-1]) + " and " + items[-1]
 
 
+def telling(text: str) -> bool:
+    """Whether a read text says something in words: not a clock, a number or a fragment."""
+    letters = sum(c.isalpha() for c in text)
+    return letters >= 4 and letters > sum(c.isdigit() for c in text)
+
+
+def counted(name: str, count: int) -> str:
+    """A thing with its number, in the plural where it is one."""
+    if count <= 1:
+        return name
+    ending = "es" if name.endswith(("s", "sh", "ch", "x")) else "s"
+    return f"{count} {name if name.endswith('people') else name + ending}"
+
+
 def sentence(text: str) -> str:
     """The text with a capital first and a full stop last."""
     text = " ".join(text.split())
