@@ -27,8 +27,8 @@ SAID_ELSEWHERE = frozenset(
     "title description default examples $schema $id $defs definitions $comment discriminator".split()
 )
 _SPACE = '" "?'
-# No control characters (C1 neither), no halves of surrogate pairs, no \u: what is not ASCII is written as itself.
-_CHAR = r'[^"\\\x00-\x1F\x7F-\x9F\uD800-\uDFFF] | "\\" ["\\/bfnrt]'
+# No control characters (C1 neither), no halves of surrogate pairs, nothing beyond Unicode, no \u: what is not ASCII is written as itself.
+_CHAR = r'[^"\\\x00-\x1F\x7F-\x9F\uD800-\uDFFF\U00110000-\U001FFFFF] | "\\" ["\\/bfnrt]'
 
 
 class GrammarError(ModelError):

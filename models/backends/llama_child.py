@@ -18,7 +18,7 @@ from typing import Any
 
 from models.backends.llama_engine import Engine
 from models.child.wire import Decoder, Packet, ProtocolError, pack
-from models.errors import LoadError, ModelError
+from models.errors import LoadError, ModelError, OutputError
 
 _BLOCK = 1 << 16
 _FIRST_TO_DIE = "800"  # for the kernel's out-of-memory killer: this process rather than the runtime
@@ -94,6 +94,9 @@ def main() -> None:
             pipe.send({"op": "failed", "id": number, "code": error.code, "message": str(error)})
         except MemoryError:
             os._exit(12)  # what is left of the process is not to be trusted
+        except Exception as error:  # noqa: BLE001  # the library's own: an error of this request, told to its caller
+            told = f"llama.cpp failed: {type(error).__name__}: {error}"
+            pipe.send({"op": "failed", "id": number, "code": OutputError.code, "message": told})
         pipe.forget(number)
 
 

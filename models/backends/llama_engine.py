@@ -6,6 +6,7 @@ Vision goes through llama-cpp-python's MTMDChatHandler, which uses the model fil
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -19,6 +20,8 @@ _SPECIAL = re.compile(r"<\|([^|<>]{1,40})\|>")
 _MARKER = "<__media__>"
 _GRAMMARS_KEPT = 64
 
+_ONE_FOR_EACH = "grove-edge-one-for-each"
+
 Emit = Callable[[str], None]
 Cancelled = Callable[[], bool]
 
@@ -30,23 +33,28 @@ class Engine:
         """Raises EngineMissingError, LoadError."""
         try:
             # By name, so that types are checked alike where the library is installed and where it is not.
-            llama_cpp = import_module("llama_cpp")
-            chat_format = import_module("llama_cpp.llama_chat_format")
+            llama_cpp: Any = import_module("llama_cpp")
+            chat_format: Any = import_module("llama_cpp.llama_chat_format")
         except ImportError as error:
             raise EngineMissingError(f"llama-cpp-python is not installed ({error}); see docs/install.md.") from error
         self._cpp = llama_cpp
         self._cancelled: Cancelled = lambda: False
         self._images: dict[str, bytes] = {}
         self._checked: dict[str, None] = {}
+        self._emit: Emit | None = None
+        self._answer: dict[str, Any] = {}
         engine = self
 
         class Watched(llama_cpp.Llama):  # type: ignore[misc]  # untyped library
-            """Reads a long prompt in batches and looks in between whether it is still wanted."""
+            """Reads in batches and writes token by token, looking in between whether it is still wanted."""
 
             def eval(self, tokens: Sequence[int]) -> None:
                 for start in range(0, len(tokens), self.n_batch):
                     engine.check()
                     super().eval(tokens[start : start + self.n_batch])
+
+            def create_completion(self, prompt: list[int], **options: Any) -> dict[str, Any]:
+                return engine.write(prompt, options)
 
         class Frames(chat_format.MTMDChatHandler):  # type: ignore[misc]
             """Takes pictures from the request instead of from addresses."""
@@ -79,6 +87,7 @@ class Engine:
         except (ValueError, RuntimeError, OSError, AssertionError) as error:
             raise LoadError(f"llama.cpp refuses {spec['model']}: {error}.") from error
         self.vision = handler is not None
+        self._vocabulary = llama_cpp.llama_model_get_vocab(self._llm.model)
         self._template = "tokenizer.chat_template" in self._llm.metadata
 
     def image(self, address: str) -> bytes:
@@ -98,52 +107,79 @@ class Engine:
             raise InputError("This model cannot look at frames: it has no mmproj file.")
         if not self._template:
             raise InputError("The model file has no chat template; take an instruct model.")
-        self._cancelled = cancelled
+        self._cancelled, self._emit = cancelled, emit
         self._images = {f"frame://{i}/": image for i, image in enumerate(images)}
         try:
-            return self._generate(request, emit)
+            return self._generate(request)
         except ValueError as error:  # llama-cpp-python's word for a prompt that is too long, a picture it cannot read
             raise InputError(f"llama.cpp refuses the request: {error}.") from error
         finally:
-            self._images = {}
+            if images:
+                # The cache finds its beginning again by token ids, and pictures have none: a later prompt could be
+                # taken for this one and be answered about this picture.
+                self._llm.reset()
+                self._llm._ctx.kv_cache_clear()  # noqa: SLF001
+            self._images, self._emit = {}, None
             self._cancelled = lambda: False
 
     def close(self) -> None:
         """Free everything."""
         self._llm.close()
 
-    def _generate(self, request: Mapping[str, Any], emit: Emit | None) -> dict[str, Any]:
-        llm = self._llm
-        chunks = llm.create_chat_completion(
+    def write(self, prompt: list[int], options: Mapping[str, Any]) -> dict[str, Any]:
+        """Generate after the prompt; called by llama-cpp-python's chat code in place of its own completion.
+
+        Its own holds back what it cannot decode, so that neither a piece nor a look at the deadline comes for a while,
+        and drops invalid bytes, so that a text gets shorter than the grammar made it.  So would dropping control tokens:
+        the grammar takes them for the letters of their names.
+        """
+        llm, room = self._llm, self._llm.n_ctx() - len(prompt) - 1
+        if room < 1:
+            raise InputError(f"The prompt of {len(prompt)} tokens exceeds the model's context of {llm.n_ctx()}.")
+        most = min(int(options["max_tokens"]), room)
+        llm.set_seed(int(options["seed"]))
+        data, finish, count = bytearray(), "length", 0
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        tokens = llm.generate(prompt, temp=options["temperature"], repeat_penalty=1.0, grammar=options["grammar"])
+        try:
+            for token in tokens:
+                self.check()
+                if self._cpp.llama_vocab_is_eog(self._vocabulary, token):
+                    finish = "stop"
+                    break
+                piece = llm.detokenize([token], special=options["grammar"] is not None)
+                data += piece
+                count += 1
+                if self._emit is not None and (text := decoder.decode(piece)):
+                    self._emit(text)
+                if count >= most:
+                    break
+        except RuntimeError as error:  # llama_decode: no room left, which pictures fill faster than positions tell
+            if not count:
+                raise InputError(f"The prompt does not fit the model's context ({error}).") from error
+        finally:
+            tokens.close()
+        if self._emit is not None and (text := decoder.decode(b"", final=True)):
+            self._emit(text)
+        self._answer = {
+            "text": bytes(data).decode("utf-8", "replace" if options["grammar"] is None else _ONE_FOR_EACH), "finish": finish, "prompt_tokens": len(prompt),
+            "completion_tokens": count,
+        }  # fmt: skip
+        return {
+            "id": "", "object": "text_completion", "created": 0, "model": "",
+            "choices": [{"text": "", "index": 0, "logprobs": None, "finish_reason": finish}],
+            "usage": {"prompt_tokens": len(prompt), "completion_tokens": count, "total_tokens": len(prompt) + count},
+        }  # fmt: skip
+
+    def _generate(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._llm.create_chat_completion(
             messages=self._messages(request["messages"]),
             grammar=self._grammar(request.get("grammar")),
             max_tokens=request["max_tokens"],
             temperature=request["temperature"],
             seed=request["seed"],
-            repeat_penalty=1.0,
-            stream=True,
         )
-        parts: list[str] = []
-        finish, prompt_tokens = "stop", 0
-        try:
-            for chunk in chunks:
-                self.check()
-                choice = chunk["choices"][0]
-                piece = choice["delta"].get("content") or ""
-                if piece and not prompt_tokens:
-                    prompt_tokens = llm.n_tokens
-                if piece:
-                    parts.append(piece)
-                    if emit is not None:
-                        emit(piece)
-                finish = choice["finish_reason"] or finish
-        finally:
-            chunks.close()
-        written = max(0, llm.n_tokens - prompt_tokens) if prompt_tokens else 0
-        return {
-            "text": "".join(parts), "finish": finish, "prompt_tokens": prompt_tokens or llm.n_tokens,
-            "completion_tokens": written,
-        }  # fmt: skip
+        return self._answer
 
     def _messages(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         made: list[dict[str, Any]] = []
@@ -166,8 +202,7 @@ class Engine:
         if text is None:
             return None
         if text not in self._checked:
-            vocabulary = self._cpp.llama_model_get_vocab(self._llm.model)
-            sampler = self._cpp.llama_sampler_init_grammar(vocabulary, text.encode(), b"root")
+            sampler = self._cpp.llama_sampler_init_grammar(self._vocabulary, text.encode(), b"root")
             if not sampler:
                 raise GrammarError("llama.cpp does not accept the grammar of this schema; simplify the schema.")
             self._cpp.llama_sampler_free(sampler)
@@ -175,6 +210,18 @@ class Engine:
                 self._checked.pop(next(iter(self._checked)))
             self._checked[text] = None
         return self._cpp.LlamaGrammar.from_string(text, verbose=False)
+
+
+def _one_for_each(error: UnicodeError) -> tuple[str, int]:
+    """Decode an invalid sequence to one character, as the grammar has counted it: the lead byte says how long it is."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    lead = error.object[error.start]
+    length = 4 if lead >= 0xF0 else 3 if lead >= 0xE0 else 2 if lead >= 0xC0 else 1
+    return "\ufffd", min(error.start + length, len(error.object))
+
+
+codecs.register_error(_ONE_FOR_EACH, _one_for_each)
 
 
 def harmless(text: str) -> str:

@@ -230,15 +230,13 @@ class Supervised:
             packet, ended = self._take(child)
             if ended:
                 raise ModelDownError("")
-            if packet is not None:
-                if packet.header.get("id") == number:
-                    if packet.op == "done":
-                        return packet.header
-                    if packet.op == "failed":
-                        raise _refusal(packet)
-                    if packet.op == "piece" and on_piece is not None:
-                        on_piece(str(packet.header.get("text", "")))
-                continue
+            if packet is not None and packet.header.get("id") == number:
+                if packet.op == "done":
+                    return packet.header
+                if packet.op == "failed":
+                    raise _refusal(packet)
+                if packet.op == "piece" and on_piece is not None:
+                    on_piece(str(packet.header.get("text", "")))
             if self._closed.is_set():
                 raise ModelDownError("the runtime closed it")
             late, back = self._mono() >= deadline, cancelled is not None and cancelled()
