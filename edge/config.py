@@ -31,7 +31,7 @@ CONFIG_NAME = "grove-edge.toml"
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Owner(_Section):
@@ -130,7 +130,11 @@ class Quiet(_Section):
 
     start: str = Field("", pattern=r"^$|^([01]\d|2[0-3]):[0-5]\d$", description="HH:MM, empty: no quiet hours.")
     end: str = Field("", pattern=r"^$|^([01]\d|2[0-3]):[0-5]\d$", description="HH:MM; may lie after midnight.")
-    weekdays: str = Field("mon tue wed thu fri sat sun", description="Days on which the hours begin.")
+    weekdays: str = Field(
+        "mon tue wed thu fri sat sun",
+        pattern=r"(?i)^[\s,]*((mon|tue|wed|thu|fri|sat|sun)[a-z]*[\s,]*)*$",
+        description="Days on which the hours begin, as in mon tue wed.",
+    )
 
 
 class Alerts(_Section):
@@ -144,7 +148,9 @@ class Device(_Section):
     """The device around the runtime."""
 
     health_port: int = Field(0, ge=0, le=65535, description="HTTP port of /health on loopback; 0: none.")
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least serious events that are logged: debug, info, warning or error."
+    )
     log_mb: float = Field(5.0, gt=0, description="Size at which the log is rotated, megabytes.")
     log_files: int = Field(5, ge=1, description="Rotated logs kept.")
 
