@@ -150,34 +150,42 @@ def test_fifty_kills_of_the_c_device_lose_and_double_nothing(rig_class, referenc
             if not engine.dead and process.poll() is None:
                 process.kill()
 
+    def work(us: int) -> int:
+        """Let the device run; bring it back when it was killed. Returns how often it was."""
+        rig.run(us)
+        if not engine.dead:
+            return 0
+        rig.sim.do("crash")
+        rig.run(1_500_000)
+        return 1
+
     thread = threading.Thread(target=reaper)
     thread.start()
     told = sent = 0
-    while kills < KILLS or sent < 300:
-        if rig.sim.running and not engine.dead and sent < 900:
-            at = next_seq(state)
-            rig.to_host(engine.send(0, p.Worn(1_000_000 + sent, True)).data)
-            if next_seq(state) != at:  # it reached the queue before any kill
-                sent += 1
-        if rig.host.session.queued < 100 and told < 900:
-            told += 1
-            rig.send(p.Tone(told, 1, 1))
-        rig.run(20_000)
-        if engine.dead:
-            kills += 1
-            rig.sim.do("crash")
-            rig.run(1_500_000)
-    stop.set()
-    thread.join()
-    if engine.dead or engine.reference.process.poll() is not None:
-        rig.run(10_000)
-        rig.sim.do("crash")
-    assert rig.run(120_000_000, until=lambda: rig.host.session.queued == 0 and quiet(rig, sent))
-    assert [m.at_us - 1_000_000 for m in rig.got(p.Worn) if m.at_us >= 1_000_000] == list(range(sent))
-    kept = [p.unpack(data[0], data[1:]) for kind, data in engine.reference.ask("K")[0] if kind == "k"]
-    assert [m.hz for m in kept if isinstance(m, p.Tone)] == list(range(1, told + 1))
-    assert kills >= KILLS
-    engine.close()
+    try:
+        while kills < KILLS or sent < 300:
+            if rig.sim.running and not engine.dead and sent < 900:
+                at = next_seq(state)
+                rig.to_host(engine.send(0, p.Worn(1_000_000 + sent, True)).data)
+                if next_seq(state) != at:  # it reached the queue before any kill
+                    sent += 1
+            if rig.host.session.queued < 100 and told < 900:
+                told += 1
+                rig.send(p.Tone(told, 1, 1))
+            kills += work(20_000)
+        stop.set()
+        thread.join()
+        for _ in range(600):  # the last kill may show only now
+            kills += work(200_000)
+            if rig.host.session.queued == 0 and quiet(rig, sent) and not engine.dead:
+                break
+        assert [m.at_us - 1_000_000 for m in rig.got(p.Worn) if m.at_us >= 1_000_000] == list(range(sent))
+        kept = [p.unpack(data[0], data[1:]) for kind, data in engine.reference.ask("K")[0] if kind == "k"]
+        assert [m.hz for m in kept if isinstance(m, p.Tone)] == list(range(1, told + 1))
+    finally:
+        stop.set()
+        thread.join()
+        engine.close()
 
 
 def quiet(rig, sent: int) -> bool:
