@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from edge.agent import rules_choice, rules_facts, rules_order, rules_places, rules_sessions, rules_speech, rules_times
+from edge.agent import (
+    rules_choice,
+    rules_facts,
+    rules_life,
+    rules_order,
+    rules_places,
+    rules_sessions,
+    rules_speech,
+    rules_times,
+)
 from edge.agent.draft import Draft
 from edge.agent.forms import Form
 from edge.agent.question import Query
@@ -36,6 +45,10 @@ RULES: dict[Form, Rule] = {
     "session": rules_sessions.session,
     "wrong": rules_choice.wrong,
     "during": rules_choice.during,
+    "state": rules_life.state,
+    "objects": rules_life.objects,
+    "who": rules_life.who,
+    "day": rules_life.day,
     "recipe_had": rules_choice.part_of,
     "amount": rules_choice.amount,
     "step_when": rules_choice.step_when,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from edge.retrieval.evidence import Evidence, of_items
 from storage.records import Item
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ def proof(items: Iterable[Item]) -> tuple[Evidence, ...]:
     return of_items(items)
 
 
-def spread(items: Sequence[Item], count: int = 5) -> list[Item]:
+def spread(items: Sequence[T], count: int = 5) -> list[T]:
     """Up to `count` items evenly over a long list, its ends included: proof of a count without listing all."""
     if len(items) <= count:
         return list(items)

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "session", "wrong", "during", "recipe_had", "amount", "step_when", "now", "lookup",
+    "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -94,11 +94,20 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("step_when", r"when did i (?:perform|do|carry out) (?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>(?!§).+)"),
     ("step_when", r"which of (?:these|the following) time segments? (?:belongs?|corresponds?|matches)(?: to)? (?:the )?(?P<vp>.+)"),
     ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
+    # everyday
+    ("state", r"(?:is|are|was|were) (?P<obj>(?:the|my|our)\b.+?) (?:still |really )?(?P<unit>on|off|open|opened|closed|shut|locked|unlocked|running|plugged in|unplugged)"),
+    ("state", r"(?:did|have) i (?:leave|left|forget|forgot) (?P<obj>(?:the|my|our)\b.+?) (?P<unit>on|open|unlocked|running|plugged in)"),
+    ("who", r"who (?:was|were|am|did|have|had) i (?:with|talk(?:ing|ed)? (?:to|with)|sp[eo]ak(?:ing|en)? (?:to|with)|meet|met|meeting|see|seen|chat(?:ted|ting)? with|hear|heard)(?: .*)?"),
+    ("who", r"who (?:was|were|is|has been|else was) (?:here|there|with me|talking|around|in the (?:room|house|kitchen))(?: .*)?"),
+    ("day", r"(?:summari[sz]e|sum up|recap|describe)(?: (?:of|for me|me))? ?(?:my|the|a)? ?(?:day|week|morning|afternoon|evening|summary|recap)?(?: of| for)?(?: my day)?"),
+    ("day", r"(?:how was|what was|what did i do (?:all|the whole|with)) (?:my )?(?:day|week|morning|afternoon|evening)?"),
+    ("day", r"(?:a |the )?(?:summary|recap|overview) (?:of|for) ?(?:my |the )?(?:day|week|morning|afternoon|evening)?"),
     # times
     ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?{_EVER}(?P<vp>.+?){_ORD_END}"),
     ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
     ("when", rf"{_TIME} was (?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
+    ("objects", rf"(?:what|which)(?: all| else| things?| food| [\w-]+)? (?:did|have|had) i (?:{_ORD} )?(?P<vp>(?!do\b|done\b|doing\b|say\b|said\b|start\b|make of\b|perform\b|learn\b|think\b)\w+(?: (?:in|into|on|onto|from|out of|off|under|to|up|down|away|out|back) ?(?:(?:the|my|a) .+)?)?){_ORD_END}"),
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
     ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),
     ("did", rf"(?:is it true that |whether |if ){_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: at all| yet)?"),

@@ -88,6 +88,10 @@ _AND_THEN = re.compile(
     r"(?:then|next|after(?:wards| that| it)?|(?P<b>before(?: that| it)?))$",
     re.IGNORECASE,
 )
+_FORGOT = re.compile(
+    r"(?:did|have) i (?:forget|forgot|forgotten) to (?P<act>close|shut|lock|turn off|switch off)(?: the)? (?P<obj>.+)",
+    re.IGNORECASE,
+)
 _PRESENT = re.compile(r"(?:right )?now$|at the moment$", re.IGNORECASE)  # "where is it now" asks for the last place
 _PICKED = re.compile(
     r"^i (?:picked up|took|grabbed|lifted) (?P<o>.+?)[;.,:] ?(?:and )?where did i (?:put|place|leave) (?:it|them)(?: (?:down|back|away))?$",
@@ -108,6 +112,25 @@ def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
             body = body[: m.start()] + " " + body[m.end() :]
     found = timephrase.extract(body, zone)
     body, context = _normal(found.rest, quotes)
+    if (m := _FORGOT.fullmatch(body)) is not None:
+        state = (
+            "open"
+            if re.match(r"close|shut", m.group("act"), re.I)
+            else "unlocked"
+            if m.group("act").lower() == "lock"
+            else "on"
+        )
+        return _query(
+            text,
+            "state",
+            {"obj": m.group("obj"), "unit": state},
+            quotes,
+            found.spans,
+            recording,
+            context,
+            choices,
+            body,
+        )
     usual = USUAL.search(body)
     for form, pattern in RULES:
         if usual and not form.startswith("usual"):
@@ -133,7 +156,7 @@ def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
     body = re.sub(r"^[,:; ]+", "", body)
     bare = _OPENING.sub("", body)
     body = bare if re.match(r"\w", bare) else body
-    body = re.sub(r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether)(?=$|,)", "", body)
+    body = re.sub(r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether|in days)(?=$|,)", "", body)
     body = re.sub(r"\bdays (?:so far|up to now|until now|in all|in total)\b", "days", body)
     body = body.strip(" ?.!,")
     if (m := _CONTEXT.match(body)) is not None:

@@ -7,12 +7,14 @@ import re
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
+from edge.agent.rules_life import day
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import timephrase, words
 from storage.lookup import all_words
 from storage.records import Item
 
 SECOND = 1_000_000
+LONG = 900 * SECOND  # a longer stretch is told by its episodes
 LOOK_BACK = 6 * 3_600 * SECOND  # an activity that began longer ago is not the one in force
 _AMOUNT = re.compile(
     r"\b(\d+(?:[.,]\d+)?) ?(g|kg|mg|ml|l|cl|oz|lb|grams?|cups?|tbsp|tsp|tablespoons?|teaspoons?)\b", re.IGNORECASE
@@ -34,6 +36,8 @@ def during(view: View, q: Query) -> Draft | None:
         return _best_choice(q, items, view)
     if not items:
         return Draft("text", None, "I don't know: nothing was recorded then.", confidence=0.4)
+    if (low is None or high is None or high - low > LONG) and (told := day(view, q)) is not None:
+        return told
     texts = list(dict.fromkeys(_clean(i) for i in items if i.kind == "caption")) or list(
         dict.fromkeys(i.text for i in items)
     )

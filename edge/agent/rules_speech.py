@@ -12,7 +12,7 @@ from storage.records import Item
 _ANYONE = frozenset(
     ("someone", "somebody", "anyone", "anybody", "they", "people", "it", "he", "she", "the other person")
 )
-_WEARER = frozenset(("i", "me", "we", "wearer"))
+_WEARER = frozenset(("i", "me", "my", "we", "our", "wearer"))
 
 
 def _by(view: View, item: Item, who: str) -> bool:

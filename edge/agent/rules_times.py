@@ -154,7 +154,7 @@ def duration(view: View, q: Query) -> Draft | None:
     value = seconds / {"minute": 60, "hour": 3600}.get(unit, 1)
     value = round(value, 2) if unit in ("minute", "hour") else seconds
     return Draft(
-        "seconds", value, f"{_spoken_length(seconds)}, from {spoken_time(view, item.t)}.", proof([item, end]), 0.9
+        "seconds", value, f"{_spoken_length(seconds)}, beginning {spoken_time(view, item.t)}.", proof([item, end]), 0.9
     )
 
 

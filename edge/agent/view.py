@@ -59,6 +59,7 @@ class View:
         self.zone = Zone(now, offset_s, offset_at)
         self._objects: dict[str, list[str]] = {}
         self._actions: list[str] | None = None
+        self._stretches: dict[tuple[object, ...], list[Item]] = {}
 
     # -- scopes -------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class View:
             return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
         terms = self.terms(clause)
         if terms:
-            return self._mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
+            return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
         named = self.named(_bare(clause.text), None, None, kinds=("event",)) or self.named(
             clause.thing, None, None, kinds=("event",), only_begun=True
         )
@@ -201,7 +202,10 @@ class View:
         Of a word that is everywhere only its newest occurrences are read, so that a year costs little more than a day.
         """
         if scope.start is not None and scope.end is not None and scope.end - scope.start <= SHORT_US:
-            return self.snap.trace.items(kinds, scope.start, scope.end)
+            place = (tuple(kinds), scope.start, scope.end)
+            if place not in self._stretches:
+                self._stretches[place] = self.snap.trace.items(kinds, scope.start, scope.end)
+            return self._stretches[place]
         shared: Counter[int] = Counter()
         for word in list(dict.fromkeys(w for w in words.tokens(text) if w not in words.STOPWORDS))[:WORDS]:
             hits = self.snap.lookup.times_of(word, scope.start, scope.end, OCCURRENCES)
@@ -213,7 +217,7 @@ class View:
         """Captions that hold all content words of a text, in time order."""
         asked = [w for w in words.tokens(words.same_phrases(text)) if w not in words.STOPWORDS]
         found = self.snap.lookup.matching(all_words(asked), ("caption", "event"), scope.start, scope.end)
-        return sorted(self._mine(found), key=lambda i: (i.t, i.id)) if asked else []
+        return sorted(self.mine(found), key=lambda i: (i.t, i.id)) if asked else []
 
     def actions(self) -> list[str]:
         if self._actions is None:
@@ -225,7 +229,7 @@ class View:
             self._objects[action] = self.snap.lookup.objects(action)
         return self._objects[action]
 
-    def _mine(self, items: Iterable[Item]) -> list[Item]:
+    def mine(self, items: Iterable[Item]) -> list[Item]:
         return [i for i in items if i.subject.lower() in _SELF or i.subject == self.owner]
 
     def begun(self, items: list[Item], clause: Clause) -> list[Item]:

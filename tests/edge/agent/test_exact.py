@@ -57,3 +57,79 @@ def test_evidence_points_at_the_window_that_shows_it(wearer) -> None:
     assert first["t_start"] == "2025-07-02T07:45:00.000+02:00"
     assert "fridge" in first["text"]
     assert answer["policy"] == "rules"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Is the printer off?", "yes"),
+        ("Did I leave the printer on?", "no"),
+        ("Is the hob still on?", "yes"),
+        ("Did I forget to turn off the hob?", "yes"),
+        ("Is the front door open?", "yes"),
+        ("What did I rinse yesterday?", ["bowl"]),
+        ("What did I pour last?", "milk"),
+        ("What did I put in the dishwasher?", ["the red mug"]),
+        ("Who did I talk to yesterday?", ["Noor"]),
+    ],
+)
+def test_everyday(wearer, question: str, value: object) -> None:
+    assert wearer.ask(question).value == value
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Can you tell me when I last opened the fridge?",
+        "what time did I most recently open the fridge",
+        "When did I open the fridge last?",
+        "Remind me when I last opened the fridge.",
+        "When, if ever, did I last open the fridge?",
+        "At what time was the last time that I opened the fridge?",
+        "Do you remember when I last opened the refrigerator?",
+        "I'd like to know when I last opened the fridge.",
+    ],
+)
+def test_one_question_many_words(wearer, question: str) -> None:
+    assert wearer.ask(question).value == "2025-07-02T07:45:00.000+02:00"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Any idea where I put the red mug?",
+        "Where did I leave the red mug?",
+        "I am looking for the red mug. Where did I put it?",
+        "Where's the red mug now?",
+        "What was the last place I put the red mug?",
+        "Could you tell me where the red mug is?",
+        "I can't find the red mug, where is it?",
+    ],
+)
+def test_one_place_many_words(wearer, question: str) -> None:
+    assert wearer.ask(question).value == "in the dishwasher"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Count how many times I opened the fridge.", 3),
+        ("How many days has it been since I last fed the dog?", 1),
+        ("How long ago did I last feed the dog, in days?", 1),
+        ("List the days when I made porridge.", ["2025-07-01", "2025-07-02"]),
+        ("Which days went by without me having fed the dog?", ["2025-07-02"]),
+        ("Was there a time yesterday when I fed the dog?", "yes"),
+        ("Tell me whether I fed the dog yesterday.", "yes"),
+        ("Did I remember to feed the dog yesterday?", "yes"),
+        ('What was my next action after "Open the paper tray"?', "Load 20 sheets"),
+        ('Before "Load 20 sheets", what did I do?', "Open the paper tray"),
+        ('How long did "Open the paper tray" take?', 60),
+        ("On 1 July, did I first rinse the bowl, or feed the dog?", "feed the dog"),
+        (
+            'What was my reply when Noor said "Could you water the ferns on Thursday?"?',
+            "Sure, I will bring my own can.",
+        ),
+    ],
+)
+def test_other_words(wearer, question: str, value: object) -> None:
+    assert wearer.ask(question).value == value
