@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from edge.clock import US
+from edge.perception.hands import HAND, NEAR_HAND, SURE_HAND
 from edge.perception.looks import Light
 from edge.perception.pixels import Gray
 from edge.perception.text import new_lines
-from edge.perception.things import HAND, NEAR_HAND, Thing
+from edge.perception.things import Thing
 from storage.records import Entity, Event, SeenText, Window
 
 APPEARS, LEAVES, MOVED, SEEN, HAND_NEAR = "appears", "leaves", "moved", "seen", "hand near"
@@ -27,7 +28,7 @@ CARRY_WINDOWS = 3  # windows that tell what was there before
 CARRY_GAP_US = 60 * US  # after a longer pause nothing is known to be there still
 ABSENT_VIEWS = 2  # perceived frames in a row without a thing, before it is said to have left
 CONFIRMING_VIEWS = 2  # frames that must show a thing that is not seen strongly
-STRONG_MARGIN = 0.10  # above object_score: one frame is enough
+STRONG_MARGIN = 0.05  # above object_score: one frame is enough
 MOVED_SHARE = 0.12  # of the frame's longer side, beyond what the camera moved
 SAME_SIZE = 1.5  # how much a box may grow between two frames and still be the same thing in the same view
 STEADY_GRAY = 9.0  # median gray difference between two pictures laid over each other: more is not the same view
@@ -91,7 +92,10 @@ def confirm(views: Sequence[View], carry: Carry, object_score: float) -> list[Vi
     sure = {
         name
         for name, n in frames.items()
-        if n >= CONFIRMING_VIEWS or best[name] >= object_score + STRONG_MARGIN or name in carry.present or name == HAND
+        if n >= CONFIRMING_VIEWS
+        or best[name] >= object_score + STRONG_MARGIN
+        or name in carry.present
+        or (name == HAND and best[name] >= SURE_HAND)
     }
     return [
         replace(v, things=tuple(t for t in v.things if t.name in sure), weak=v.weak | (v.names - sure)) for v in views
@@ -107,7 +111,7 @@ def entities_of(views: Sequence[View]) -> tuple[Entity, ...]:
         near = any(NEAR_HAND in t.attributes for g in groups for t in g)
         attributes = [a for a in best.attributes if a != NEAR_HAND] + ([NEAR_HAND] if near else [])
         count = max(len(g) for g in groups)
-        found.append((-best.score, Entity(name, count, tuple(attributes), groups[-1][0].place)))
+        found.append((-best.score, Entity(name, count, tuple(attributes), groups[-1][0].place or None)))
     return tuple(e for _, e in sorted(found, key=lambda x: (x[0], x[1].name)))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from edge.perception.hands import HAND, NEAR_HAND
 from edge.perception.looks import Light, at_place
 from edge.perception.registry import APPEARS, LEAVES, MOVED, View
-from edge.perception.things import HAND, NEAR_HAND, Thing
+from edge.perception.things import Thing
 from storage.records import Entity, Event
 
 _IRREGULAR = {"knife": "knives", "wine glass": "wine glasses", "sandwich": "sandwiches", "bench": "benches",
@@ -38,7 +39,7 @@ def caption(view: View, *, text: bool = True) -> str:
     for name, group in _by_name(view.things).items():
         best = group[0]
         phrase = counted(name, len(group), best.attributes)
-        if len(group) == 1:
+        if len(group) == 1 and best.place:
             phrase += f" {at_place(best.place)}"
         if any(NEAR_HAND in t.attributes for t in group):
             phrase += f" {NEAR_HAND}" if len(group) == 1 else f" (one {NEAR_HAND})"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edge.perception.gate import thumbnail
+from edge.perception.hands import NEAR_HAND
 from edge.perception.looks import Light
 from edge.perception.registry import (
     Carry,
@@ -19,7 +20,7 @@ from edge.perception.registry import (
     events_of,
     texts_of,
 )
-from edge.perception.things import NEAR_HAND, Thing
+from edge.perception.things import Thing
 from storage.records import Entity, Event, SeenText, Window
 
 US = 1_000_000
@@ -174,7 +175,7 @@ def test_text_is_an_event_once_and_a_row_whenever_it_comes_back():
 
 
 def test_one_weak_frame_is_not_believed_two_are_and_a_strong_one_is():
-    once, strong = view(0, thing("bird", 0.5)), view(0, thing("bird", 0.6))
+    once, strong = view(0, thing("bird", 0.48)), view(0, thing("bird", 0.6))
     assert [v.names for v in confirm([once, view(5)], Carry(), 0.45)] == [frozenset(), frozenset()]
     assert confirm([once], Carry(), 0.45)[0].weak == {"bird"}
     assert confirm([once, replace(once, t=5)], Carry(), 0.45)[0].names == {"bird"}

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from edge.perception import words
+from edge.perception.hands import NEAR_HAND
 from edge.perception.looks import Light
 from edge.perception.registry import View
 from edge.perception.text import new_lines, reading, same_line
-from edge.perception.things import NEAR_HAND, Thing
+from edge.perception.things import Thing
 from models.roles import TextLine
 from storage.records import Entity, Event
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from edge.perception.hands import HAND, NEAR_HAND, arms, hands_of
 from edge.perception.looks import at_place, colours_of, light_of, place_word, size_word, skin_mask
-from edge.perception.things import HAND, NEAR_HAND, agree, look, overlap, sort_out
+from edge.perception.things import agree, look, overlap, sort_out, unmirror
 from models.roles import Detection, DetectorResult
 
 SKIN = (120, 160, 210)  # BGR
@@ -57,61 +58,86 @@ def test_what_the_closer_look_does_not_confirm_is_not_stated():
 def test_agreement_is_by_class_and_place_and_scores_are_averaged():
     straight = [d("cup", 0.8, 0, 0, 20, 20), d("cup", 0.6, 50, 0, 70, 20), d("book", 0.7, 30, 30, 60, 60)]
     mirrored = [d("cup", 0.6, 80, 0, 100, 20), d("chair", 0.7, 40, 30, 70, 60)]
-    (found,) = agree(straight, mirrored, 100)
+    (found,) = agree(straight, unmirror(mirrored, 100))
     assert (found.label, found.box) == ("cup", (0, 0, 20, 20))
     assert found.score == pytest.approx(0.7)
 
 
 def test_rare_and_doubtful_classes_and_frame_fillers_need_more():
-    frame = np.zeros((100, 100, 3), np.uint8)
     found = [d("bird", 0.6, 0, 0, 9, 9), d("cup", 0.5, 20, 0, 29, 9), d("tv", 0.55, 40, 0, 49, 9), d("bed", 0.7, 60, 0, 69, 9),
              d("dining table", 0.5, 0, 0, 100, 90)]  # fmt: skip
-    kept, _ = sort_out(found, frame, 0.45, worn=True)
+    kept, _ = sort_out(found, 100, 100, 0.45, worn=True)
     assert [k.label for k in kept] == ["cup", "bed"]
 
 
 def test_two_names_for_one_box_leave_the_better_one():
-    frame = np.zeros((100, 100, 3), np.uint8)
-    kept, _ = sort_out([d("cup", 0.7, 10, 10, 40, 40), d("vase", 0.6, 11, 11, 40, 41)], frame, 0.45, worn=True)
+    kept, _ = sort_out([d("cup", 0.7, 10, 10, 40, 40), d("vase", 0.6, 11, 11, 40, 41)], 100, 100, 0.45, worn=True)
     assert [k.label for k in kept] == ["cup"]
+
+
+def test_who_may_be_the_wearer_is_no_person_and_somebody_opposite_is():
+    arms_taken_for_one = d("person", 0.55, 120, 70, 220, 180)
+    assert sort_out([arms_taken_for_one], 320, 180, 0.45, worn=True) == ([], [arms_taken_for_one])
+    assert sort_out([arms_taken_for_one], 320, 180, 0.45, worn=False) == ([arms_taken_for_one], [])
+    for somebody in (d("person", 0.5, 100, 20, 150, 170), d("person", 0.8, 60, 0, 260, 180)):
+        assert sort_out([somebody], 320, 180, 0.45, worn=True) == ([somebody], [])
+
+
+def cloth() -> np.ndarray:
+    return np.full((180, 320, 3), (160, 90, 40), np.uint8)
 
 
 def arm() -> np.ndarray:
     """A forearm that comes in from below, over a blue cloth."""
-    frame = np.full((180, 320, 3), (160, 90, 40), np.uint8)
+    frame = cloth()
     frame[80:180, 150:190] = SKIN
     return frame
 
 
-def test_the_wearers_arm_is_a_hand_and_no_person():
-    box = d("person", 0.55, 120, 70, 220, 180)
-    kept, hands = sort_out([box], arm(), 0.45, worn=True)
-    assert (kept, hands) == ([], [box])
-    assert sort_out([box], arm(), 0.45, worn=False) == ([box], [])
+def test_an_arm_is_skin_that_enters_at_an_edge():
+    assert arms(arm()) == [(150.0, 80.0, 190.0, 180.0)]
+    from_the_side = cloth()
+    from_the_side[100:140, 180:320] = SKIN
+    assert len(arms(from_the_side)) == 1
+    floating, ribbon, wall = cloth(), cloth(), np.full((180, 320, 3), SKIN, np.uint8)
+    floating[60:120, 120:160] = SKIN
+    ribbon[160:180, :] = SKIN
+    assert arms(floating) == arms(ribbon) == arms(wall) == arms(cloth()) == []
 
 
-def test_without_skin_there_is_neither_hand_nor_person():
-    frame = np.full((180, 320, 3), (160, 90, 40), np.uint8)
-    assert sort_out([d("person", 0.55, 120, 70, 220, 180)], frame, 0.45, worn=True) == ([], [])
+def test_a_hand_needs_both_skin_and_suspicion():
+    suspect, elsewhere = d("person", 0.3, 120, 60, 220, 180), d("person", 0.9, 0, 0, 60, 60)
+    assert hands_of(arm(), [suspect], []) == [d(HAND, 0.3, 150, 80, 190, 180)]
+    assert hands_of(arm(), [elsewhere], []) == []
+    assert hands_of(arm(), [], []) == []
+    assert hands_of(cloth(), [suspect], [suspect]) == []
 
 
-def test_somebody_standing_opposite_is_a_person():
-    somebody = d("person", 0.5, 100, 20, 150, 170)
-    assert sort_out([somebody], arm(), 0.45, worn=True) == ([somebody], [])
-    close = d("person", 0.8, 60, 0, 260, 180)
-    assert sort_out([close], arm(), 0.45, worn=True) == ([close], [])
+def test_arms_that_both_looks_take_for_a_person_are_a_hand_when_there_is_skin():
+    sleeve = cloth()
+    sleeve[80:130, 140:200] = SKIN  # the sleeve below it keeps the skin from the edge
+    body = d("person", 0.55, 120, 70, 220, 180)
+    assert hands_of(sleeve, [body], [body]) == [d(HAND, 0.55, 120, 70, 220, 180)]
+    assert hands_of(sleeve, [body], [d("person", 0.35, 120, 70, 220, 180)]) == []
+    assert hands_of(sleeve, [body], [d("person", 0.55, 120, 70, 220, 160)]) == []
 
 
 def test_a_thing_at_the_fingers_is_near_a_hand_and_one_apart_is_not():
-    frame = arm()
     near, far = d("cup", 0.7, 150, 50, 185, 90), d("book", 0.7, 10, 10, 60, 60)
     person = d("person", 0.55, 120, 70, 220, 180)
-    mirrored = [d(x.label, x.score, 320 - x.box[2], x.box[1], 320 - x.box[0], x.box[3]) for x in (near, far, person)]
+    mirrored = unmirror([near, far, person], 320)
     detector = Script([near, far, person], mirrored, [d("cup", 0.7, 12, 14, 47, 54)], [d("book", 0.7, 10, 10, 60, 60)])
-    things = {t.name: t for t in look(detector, frame, 0.45).things}
+    things = {t.name: t for t in look(detector, arm(), 0.45).things}
     assert NEAR_HAND in things["cup"].attributes
     assert NEAR_HAND not in things["book"].attributes
+    assert (things[HAND].place, things[HAND].attributes) == ("", ())
     assert set(things) == {"cup", "book", HAND}
+
+
+def test_the_arm_of_somebody_who_is_stated_is_not_the_wearers():
+    somebody = d("person", 0.75, 130, 20, 210, 180)
+    detector = Script([somebody], unmirror([somebody], 320), [d("person", 0.75, 28, 20, 108, 180)])
+    assert [t.name for t in look(detector, arm(), 0.45).things] == ["person"]
 
 
 @pytest.mark.parametrize(
