@@ -86,8 +86,10 @@ class Service:
 
 SERVICES: tuple[Service, ...] = (
     Service("capture", lambda r, stop: r.run_capture(stop), when=not_paused, restarts=5, essential=recorded),
-    Service("perception", lambda r, stop: r.run_perception(stop), when=perceiving, restarts=5, essential=always),
-    Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=always),
+    Service(
+        "perception", lambda r, stop: r.run_perception(stop), when=perceiving, restarts=5, essential=lambda _: True
+    ),
+    Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=lambda _: True),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
     Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
     Service("http", http, when=serving, restarts=3),

@@ -1,7 +1,7 @@
 """The error tree of grove-edge.
 
-GroveError                      everything a user may see; `code`, a sentence, an exit status
-├── InputError                  what was given cannot be used (exit 1)
+GroveError                      error             everything a user may see: a code, a sentence, an exit status
+├── InputError                  input             what was given cannot be used (exit 1)
 │   ├── TraceError              input.trace       a trace line that breaks the format
 │   ├── OrderError              input.order       windows out of order, overlapping, doubled
 │   ├── MediaError              input.media       a file or stream that cannot be decoded
@@ -9,9 +9,9 @@ GroveError                      everything a user may see; `code`, a sentence, a
 │   └── QuestionError           input.question    an empty or unusable question
 ├── ConfigError                 config.key        wrong key, value or unreadable file
 ├── UsageError                  usage             a command used wrongly (exit 2)
-├── DeviceError                 device.*          camera, microphone or speaker
-│   ├── CameraError             device.camera
-│   └── AudioError              device.audio
+├── DeviceError                 device            camera, microphone or speaker
+│   ├── CameraError             device.camera     no camera, or it gives no pictures
+│   └── AudioError              device.audio      no microphone or speaker, or it gives no sound
 ├── ControlError                control           the control socket
 │   ├── NotRunning              control.none      no device runs (edge/server/control.py)
 │   └── Refused                 control.refused   the running device refused the command (edge/server/control.py)

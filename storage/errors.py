@@ -1,6 +1,6 @@
 """Errors of the store.  Each has a stable `code` and a sentence that says what to do.
 
-StorageError
+StorageError             storage.error         anything else that SQLite refuses
 ├── StoreUnreadable      storage.unreadable    not a database, wrong key, corrupt
 ├── StoreUnwritable      storage.unwritable    folder or file cannot be written, disk full
 ├── StoreLocked          storage.locked        another process writes

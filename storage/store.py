@@ -160,6 +160,12 @@ class Store:
         with self._reading() as db:
             yield from dumping.dump(db, FOREVER if until is None else until)
 
+    def schema(self) -> list[tuple[str, str]]:
+        """(name, SQL) of everything the database is made of, in the order it was made."""
+        with self._reading() as db:
+            rows = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+            return [(str(name), str(sql)) for name, sql in rows]
+
     def integrity(self) -> list[str]:
         """What SQLite's own check and the check for orphans find wrong; empty when all is well."""
         with self._reading() as db:
