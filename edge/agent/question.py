@@ -156,7 +156,9 @@ def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
     body = re.sub(r"^[,:; ]+", "", body)
     bare = _OPENING.sub("", body)
     body = bare if re.match(r"\w", bare) else body
-    body = re.sub(r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether|in days)(?=$|,)", "", body)
+    body = re.sub(
+        r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether|in days)(?=$|,)", "", body
+    )
     body = re.sub(r"\bdays (?:so far|up to now|until now|in all|in total)\b", "days", body)
     body = body.strip(" ?.!,")
     if (m := _CONTEXT.match(body)) is not None:

@@ -13,10 +13,12 @@ from edge.agent.spans import answer_words
 from edge.agent.view import Scope, View
 from edge.retrieval import timephrase, words
 from edge.retrieval.evidence import Evidence
+from edge.retrieval.skills import Skills
 from edge.retrieval.timephrase import Zone
 
 PRESENT_US = 10_000_000
 SURE = 0.63  # trust from which what was said is taken as the answer
+FAINT = 0.4  # covering less of the question than this, the words alone may have missed what was meant
 DATED = 0.45  # the same for dates: a wrong person is rarer there, and the date is the utterance's own
 
 
@@ -53,10 +55,12 @@ def lookup(view: View, q: Query) -> Draft:
         # What happened "last year" was not said last year: a time in a question about a life may be the story's own.
         found = heard.rank(view, q.text, Scope(), people)
     if not found:
-        return Draft("text", None, "I don't know: nothing in the memory speaks of that.", confidence=0.1)
+        return Draft("text", None, "I don't know: nothing in the memory speaks of that.", _alike(view, q), 0.1)
     best, trust = _trusted(view, q, people, found)
     ranked = [best, *(h for h in found if h is not best)] if best else found
     evidence = _evidence(ranked)
+    if found[0].coverage < FAINT:
+        evidence = (*evidence[:3], *_alike(view, q)[:2], *evidence[3:])
     if re.match(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", q.text, re.IGNORECASE):
         if best is not None and trust >= DATED:
             return _dated(view, q, best, evidence, trust)
@@ -114,6 +118,14 @@ def _share(asked: set[str], *texts: str) -> float:
     for text in texts:
         held |= set(words.content(text))
     return len(asked & held) / len(asked)
+
+
+def _alike(view: View, q: Query) -> tuple[Evidence, ...]:
+    """Moments that mean something alike, where an embedder is at hand: words may differ from those of the question."""
+    if view.embed is None:
+        return ()
+    view.calls += 1
+    return tuple(Skills(view.snap, view.embed).search_moments(q.text, q.start, q.end, 5))
 
 
 def _evidence(ranked: list[Heard]) -> tuple[Evidence, ...]:

@@ -12,21 +12,14 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Literal, TypeAlias
 
+from edge.retrieval.timegrammar import AGO, BETWEEN, DAY, DAYS, MONTHS, NOW, NUMBERS, OF_MONTH, PAST, POINT, REL
+
 Us: TypeAlias = int
 SpanKind: TypeAlias = Literal["day", "point", "range"]
 
 SECOND: Us = 1_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are naive here; Zone gives them their offset
 
-MONTHS = "january february march april may june july august september october november december".split()
-DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_NUMBERS = dict(
-    zip(
-        "a an one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty couple".split(),
-        (1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 20, 30, 2),
-        strict=True,
-    )
-)
 PARTS = {  # hours of the local day; a part that ends after 24 runs into the next day
     "morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (20, 29), "lunchtime": (11, 14),
     "noon": (11, 13),
@@ -102,79 +95,18 @@ class Zone:
         return self.local(t).replace(tzinfo=shift).isoformat(timespec="milliseconds")
 
 
-_WD = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat)(?=[\s,.!?]|$))"
-_MON = "(?:" + "|".join(MONTHS) + "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
-_DATE = (
-    rf"(?:(?:{_WD},? )?(?:the )?(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m1>{_MON})\.?,?(?: (?P<y1>\d{{4}}))?"
-    rf"|(?:{_WD},? )?(?P<m2>{_MON})\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?!\d|:),?(?: (?P<y2>\d{{4}}))?"
-    r"|(?P<iso>\d{4}-\d{2}-\d{2}))"
-)
-_CLOCK = (
-    r"(?:(?P<h>\d{1,2})[:.](?P<mi>\d{2})(?:[:.](?P<s>\d{2})(?:\.\d+)?)?(?: ?(?P<ap>[ap])\.?m\b\.?)?"
-    r"|(?P<h2>\d{1,2}) ?(?P<ap2>[ap])\.?m\b\.?|(?P<h3>\d{1,2}) o'?clock|\b(?P<word>noon|midday|midnight)\b"
-    r"|(?P<frac>half|quarter) (?P<rel>past|to) (?P<h4>\w+))"
-)
-_RELDAY = rf"(?:today|yesterday|the day before yesterday|tonight|(?:(?:on|last|this|this past) )?{_WD}\b)"
-_PART = r"(?:morning|afternoon|evening|night|lunchtime)"
-
-
-def _named(pattern: str, tag: str) -> str:
-    return re.sub(r"\(\?P<(\w+)>", lambda m: f"(?P<{tag}_{m.group(1)}>", pattern)
-
-
-def _stamp(tag: str) -> str:
-    """A clock with an optional day before or after it."""
-    day = rf"(?:{_named(_DATE, tag + 'A')}|(?P<{tag}_relA>{_RELDAY}))"
-    day2 = rf"(?:{_named(_DATE, tag + 'B')}|(?P<{tag}_relB>{_RELDAY}))"
-    first, clock = _named(_CLOCK, tag + "X"), _named(_CLOCK, tag)
-    return rf"(?:(?:on )?{day},? (?:at )?(?:about |around )?{first}|{clock}(?:,? (?:on )?{day2})?)"
-
-
-_RE = re.IGNORECASE
-_BETWEEN = re.compile(rf"\b(?:between|from) {_stamp('a')} (?:and|to|until|till|-) {_stamp('z')}", _RE)
-_POINT = re.compile(
-    rf"\b(?P<rel>before|after|since|until|till|by|from)? ?(?:at |around |about |precisely |exactly )*{_stamp('a')}", _RE
-)
-_DAY = re.compile(
-    rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?(?:\b(?:on|the) )?\b(?:(?:the )?(?P<part>{_PART}) (?:of|on) )?"
-    rf"{_named(_DATE, 'a')}(?:,? (?:in the )?(?P<part2>{_PART}))?",
-    _RE,
-)
-_NUM = r"(?P<n>\d+|a|an|" + "|".join(k for k in _NUMBERS if len(k) > 2) + r"|a couple of|a few|several|half an)"
-_AGO = re.compile(
-    rf"\b(?:about |around |some )?{_NUM} (?P<u>second|minute|min|hour|day|week|month|year)s? (?:ago|earlier)\b", _RE
-)
-_PAST = re.compile(
-    rf"\b(?:in|over|during|within|for)? ?(?:the )?(?:last|past|previous) (?:{_NUM} )?(?P<u>second|minute|min|hour|day|week|month|year)s?\b",
-    _RE,
-)
-_REL = re.compile(
-    rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?\b(?:(?P<this>earlier today|later today|today|tonight|this (?:morning|afternoon|evening)|last night|"
-    rf"the day before yesterday|yesterday|tomorrow)(?: (?:in the )?(?P<part>{_PART}))?|(?:in )?the (?P<part3>morning|afternoon|evening)\b(?! of)|at (?P<part4>night|lunchtime|noon)|"
-    rf"(?:on )?(?P<which>this|last|the last|this past|next)? ?(?P<wd>{_WD})s?(?: (?P<part2>{_PART}))?|"
-    r"(?P<week>(?:in |during |over )?(?:this|the|last) (?:week|weekend|month|year))|(?:in )(?P<mon>"
-    + _MON
-    + r")(?: (?:of )?(?P<my>\d{4}))?)\b",
-    _RE,
-)
-_OF_MONTH = re.compile(r"\bon the (?P<d>\d{1,2})(?:st|nd|rd|th)\b(?! of)", _RE)
-_NOW = re.compile(
-    r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now(?=\W*$))\b", _RE
-)
-
-
 def extract(text: str, zone: Zone) -> Found:
     """Take every time phrase out of a sentence.  Never raises: what is not understood stays in the sentence."""
     spans: list[tuple[int, Span]] = []
     for pattern, read in (
-        (_BETWEEN, _between),
-        (_POINT, _point),
-        (_DAY, _day),
-        (_OF_MONTH, _of_month),
-        (_AGO, _ago),
-        (_PAST, _past),
-        (_REL, _relative),
-        (_NOW, _now),
+        (BETWEEN, _between),
+        (POINT, _point),
+        (DAY, _day),
+        (OF_MONTH, _of_month),
+        (AGO, _ago),
+        (PAST, _past),
+        (REL, _relative),
+        (NOW, _now),
     ):
         position = 0
         while (m := pattern.search(text, position)) is not None:
@@ -212,7 +144,7 @@ def _int(word: str) -> int:
         return 2
     if word in ("a few", "several"):
         return 3
-    return _NUMBERS.get(word, 1)
+    return NUMBERS.get(word, 1)
 
 
 def _calendar(g: dict[str, str | None], tag: str, zone: Zone) -> date | None:

@@ -124,3 +124,7 @@ def test_two_spans_meet() -> None:
     low, high = found.window
     assert low is not None and high is not None
     assert (high - low) == 3_600_000_000
+
+
+def test_verbs_are_no_weekdays() -> None:
+    assert extract("When did I last sit where I sat before?", ZONE).spans == ()
