@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,8 @@ from models import roles
 from models.backends import fake
 from models.backends.espeak import Espeak
 from models.backends.heap import give_back
+from models.backends.llama_model import LlamaModel
+from models.backends.llama_settings import LlamaSettings
 from models.backends.microwake import MicroWake
 from models.backends.minilm import MiniLM
 from models.backends.nanodet import NanoDet
@@ -30,7 +32,8 @@ from models.backends.silero import Silero
 from models.backends.voice_ge2e import VoiceGe2e
 from models.backends.whisper import Whisper
 from models.backends.wordllama_embed import WordLlama
-from models.errors import ModelError, UnknownModelError
+from models.breaker import Mono
+from models.errors import LoadError, ModelError, ModelMissingError, UnknownModelError
 from models.manifest import RoleName
 from models.registry import Registry
 
@@ -58,6 +61,7 @@ SPEAKER_EMBEDDING = RoleKey[roles.SpeakerEmbedding]("speaker_embedding", ("voice
 TTS = RoleKey[roles.TTS]("tts", ("piper-en-us-joe", "espeak-ng"))
 # No stand-in here: vectors of another model do not compare with those already stored.
 TEXT_EMBEDDING = RoleKey[roles.TextEmbedding]("text_embedding", ("wordllama-256",))
+# Never chosen for anybody: a language model is named in the settings.
 LANGUAGE = RoleKey[roles.Language]("language", ())
 VISION_LANGUAGE = RoleKey[roles.VisionLanguage]("vision_language", ())
 
@@ -69,7 +73,11 @@ ROLES: tuple[RoleKey[Any], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Settings of the backends; a role ignores what is not its own."""
+    """Settings of the backends; a role ignores what is not its own.
+
+    `mono` gives monotonic microseconds: language models, which have deadlines, cannot be loaded without it.  `mmproj`
+    is the vision part that goes with a model named by its path.
+    """
 
     threads: int = 2
     gpu: bool = True
@@ -78,6 +86,9 @@ class LoadOptions:
     ocr_min_score: float = 0.9
     language: str = "en"
     speech_words_per_minute: int = 165
+    llama: LlamaSettings = field(default_factory=LlamaSettings)
+    mmproj: Path | None = None
+    mono: Mono | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +162,31 @@ def _minilm(files: Files, options: LoadOptions) -> roles.Model:
     return MiniLM(files["model.onnx"], files["tokenizer.json"], threads=options.threads)
 
 
+def _llama(model_id: str, model: str, mmproj: str | None = None) -> Build:
+    def build(files: Files, options: LoadOptions) -> roles.Model:
+        return _started(files[model], files[mmproj] if mmproj else None, options, model_id)
+
+    return build
+
+
+def _gguf(path: str) -> Build:
+    """A model file of the user's own, named by its path."""
+
+    def build(_files: Files, options: LoadOptions) -> roles.Model:
+        file = Path(path).expanduser()
+        if not file.is_file():
+            raise ModelMissingError(f"There is no model file {file}; correct the path in the settings.")
+        return _started(file, options.mmproj, options, file.stem)
+
+    return build
+
+
+def _started(model: Path, mmproj: Path | None, options: LoadOptions, model_id: str) -> roles.Model:
+    if options.mono is None:
+        raise LoadError("A language model needs a clock for its deadlines: LoadOptions.mono.")
+    return LlamaModel(model, mmproj, mono=options.mono, settings=options.llama, model_id=model_id)
+
+
 def _no_files(make: Callable[[], roles.Model]) -> Build:
     return lambda _files, _options: make()
 
@@ -179,6 +215,19 @@ BACKENDS: dict[str, Backend] = {
     "espeak-ng": Backend(("tts",), _espeak, has_files=False),
     "wordllama-256": Backend(("text_embedding",), _wordllama),
     "minilm-l6-int8": Backend(("text_embedding",), _minilm),
+    "smollm2-135m": Backend(("language",), _llama("smollm2-135m", "SmolLM2-135M-Instruct.Q4_1.gguf")),
+    "qwen3-1.7b": Backend(("language",), _llama("qwen3-1.7b", "Qwen3-1.7B-Q4_K_M.gguf")),
+    "qwen3-4b": Backend(("language",), _llama("qwen3-4b", "Qwen3-4B-Q4_K_M.gguf")),
+    "qwen3-vl-2b": Backend(
+        ("vision_language", "language"),
+        _llama("qwen3-vl-2b", "Qwen3VL-2B-Instruct-Q4_K_M.gguf", "mmproj-Qwen3VL-2B-Instruct-Q8_0.gguf"),
+    ),
+    "smolvlm2-500m": Backend(
+        ("vision_language", "language"),
+        _llama(
+            "smolvlm2-500m", "SmolVLM2-500M-Video-Instruct-Q8_0.gguf", "mmproj-SmolVLM2-500M-Video-Instruct-Q8_0.gguf"
+        ),
+    ),
     "hash-256": Backend(("text_embedding",), _no_files(fake.HashEmbedding), has_files=False),
     "fake-detector": Backend(("detector",), _no_files(fake.FakeDetector), has_files=False),
     "fake-thumbnail-108": Backend(("image_embedding",), _no_files(fake.FakeImageEmbedding), has_files=False),
@@ -251,6 +300,8 @@ class Loader:
 
     def _get(self, role: RoleKey[M], model_id: str) -> Any:
         backend = BACKENDS.get(model_id)
+        if backend is None and model_id.endswith(".gguf"):
+            backend = Backend(("language", "vision_language"), _gguf(model_id), has_files=False)
         if backend is None or role.name not in backend.roles:
             able = sorted(i for i, b in BACKENDS.items() if role.name in b.roles)
             raise UnknownModelError(

@@ -85,6 +85,15 @@ class ModelFile(_Strict):
     parts: tuple[SafePath, ...] = ()
 
 
+class Expected(_Strict):
+    """What a model needs on a board.  `basis`: measured by us, reported by others, or an estimate from sizes."""
+
+    board: Literal["orin-nano", "orin-nx", "agx", "pi5", "x86"]
+    memory_mb: Annotated[int, Field(gt=0)]
+    tokens_per_s: Annotated[float, Field(gt=0)]
+    basis: Literal["measured", "reported", "estimate"]
+
+
 class ModelEntry(_Strict):
     """One model. `memory_mb` is what it adds to the process between uses, measured on x86-64.
 
@@ -99,6 +108,7 @@ class ModelEntry(_Strict):
     memory_mb: Annotated[int, Field(gt=0)]
     notes: str = ""
     together: bool = False
+    expected: tuple[Expected, ...] = ()
     files: Annotated[tuple[ModelFile, ...], Field(min_length=1)]
     sources: Annotated[tuple[Source, ...], Field(min_length=1)]
 
@@ -108,17 +118,35 @@ class ModelEntry(_Strict):
         return sum(f.size for f in self.files)
 
 
+class Profile(_Strict):
+    """The models a kind of device uses together; those without a language model come with the packages."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9\-]*$")]
+    notes: str
+    models: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
 class Manifest(_Strict):
     version: Literal[1]
     model: tuple[ModelEntry, ...]
+    profile: tuple[Profile, ...] = ()
 
 
 def load_manifest(path: Path = MANIFEST) -> tuple[ModelEntry, ...]:
-    """Read the manifest. Raises ManifestError with the place and the reason."""
+    """Read the models of the manifest. Raises ManifestError with the place and the reason."""
+    return _load(path).model
+
+
+def load_profiles(path: Path = MANIFEST) -> tuple[Profile, ...]:
+    """Read the profiles of the manifest. Raises ManifestError."""
+    return _load(path).profile
+
+
+def _load(path: Path) -> Manifest:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
         # Through JSON, because strict mode takes an array for a tuple only there.
-        entries = Manifest.model_validate_json(json.dumps(tables)).model
+        manifest = Manifest.model_validate_json(json.dumps(tables))
     except OSError as error:
         raise ManifestError(f"The model manifest {path} cannot be read: {error.strerror}.") from error
     except tomllib.TOMLDecodeError as error:
@@ -127,11 +155,17 @@ def load_manifest(path: Path = MANIFEST) -> tuple[ModelEntry, ...]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ManifestError(f"The model manifest {path} is wrong at {where}: {first['msg']}.") from error
+    entries = manifest.model
     for what, counts in (
         ("the id", Counter(e.id for e in entries)),
+        ("the profile", Counter(p.name for p in manifest.profile)),
         ("a default for the role", Counter(e.role for e in entries if e.default)),
     ):
         for value, times in counts.items():
             if times > 1:
                 raise ManifestError(f"The model manifest {path} has {what} {value} {times} times.")
-    return entries
+    known = {e.id for e in entries}
+    for profile in manifest.profile:
+        if unknown := [m for m in profile.models if m not in known]:
+            raise ManifestError(f"The profile {profile.name} in {path} names unknown models: {', '.join(unknown)}.")
+    return manifest

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 
 from models.answers import Spoken, checked, cut_short, spoken
@@ -176,6 +175,8 @@ class LlamaModel:
 
 def jpeg_of(frame: bytes | Frame, side: int) -> bytes:
     """A frame as a JPEG whose longer side is at most `side` pixels.  Raises InputError."""
+    import cv2
+
     if isinstance(frame, bytes):
         image = cv2.imdecode(np.frombuffer(frame, np.uint8), cv2.IMREAD_COLOR) if frame else None
         if image is None:

@@ -9,13 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 import models
+from edge.clock import SystemClock
 from models.roles import AudioChunk
 
 
 @pytest.fixture(scope="session")
 def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[models.Loader]:
     folder = tmp_path_factory.mktemp("models")
-    one = models.Loader(models.Registry(folder / "store", folder / "cache"))
+    options = models.LoadOptions(mono=SystemClock().mono)
+    one = models.Loader(models.Registry(folder / "store", folder / "cache"), options)
     yield one
     one.close()
 
