@@ -25,6 +25,7 @@ from edge.logs import Log
 from edge.messages import Health
 from edge.opening import open_capture
 from edge.perception.light import PRIME_WINDOWS, LightPerception
+from edge.perception.vlm import VlmPerception
 from edge.pipeline import Pipeline
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
@@ -242,6 +243,9 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         frames = KeyframeFolder(folder_of(options.db))
         frames.sweep(kept)  # of windows that never committed
         light = _light(config, engines, frames, wall, sound=opened.has_sound)
+        if config.llm.vision != "off":
+            # A recording can wait for its windows, a camera cannot.
+            light = _seeing(light, config, engines, wall, lambda: opened.live and raw.backlog() > 1)
         light.prime(earlier)
         clock: Clock = wall if opened.live else ReplayClock()
         pipeline = Pipeline(store, text.embed, config, clock)
@@ -379,6 +383,23 @@ def _light(config: Config, engines: Engines, frames: KeyframeFolder, clock: Cloc
         light.health.fell_back.pop("speech", None)
     light.health.fell_back.update(missing)
     return light
+
+
+def _seeing(
+    light: LightPerception, config: Config, engines: Engines, clock: Clock, behind: Callable[[], bool]
+) -> LightPerception:
+    """Light perception with a vision-language model on top, if one can be had; else light, and told."""
+    try:
+        vision = engines.vision()
+    except ModelError as error:
+        light.health.fell_back["vision"] = sentence_of(error)
+        _log.warning("fell_back", part="vision", cause=error)
+        return light
+    assert vision is not None
+    exact = engines.thinkers.exact_vision
+    return VlmPerception(
+        light, vision, config.llm, mono=clock.mono, domain=config.memory.domain, exact_times=exact, behind=behind
+    )
 
 
 def _voice(engines: Engines, options: Options) -> Any:

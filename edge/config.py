@@ -25,6 +25,10 @@ else:
 ProfileName: TypeAlias = Literal["wear", "clip"]
 Domain: TypeAlias = Literal["daily", "procedure", "third-person"]
 Frequency: TypeAlias = Literal["minimal", "low", "normal", "high"]
+Share: TypeAlias = Literal["nothing", "text", "text+frames"]
+Looker: TypeAlias = Literal["off", "local", "remote", "remote-then-local"]
+Thinker: TypeAlias = Literal["rules", "local", "remote", "remote-then-local"]
+BoardChoice: TypeAlias = Literal["auto", "orin-nano", "orin-nx", "agx", "pi5", "x86"]
 
 ENV_PREFIX = "GROVE_EDGE_"
 CONFIG_NAME = "grove-edge.toml"
@@ -118,6 +122,45 @@ class Models(_Section):
     threads: int = Field(2, ge=1, description="Threads an engine may use.")
 
 
+class Remote(_Section):
+    """A remote model: an endpoint that speaks OpenAI's API.  Nothing is sent anywhere while no role names it."""
+
+    url: str = Field("", pattern=r"^$|^https?://.+", description="Base address, as in https://host/v1; empty: none.")
+    model: str = Field("", description="Model name as the endpoint knows it.")
+    vision_model: str = Field("", description="Model that looks at frames; empty: the same.")
+    key_env: str = Field("OPENAI_API_KEY", description="Environment variable that holds the key.")
+    vision_may_send: Share = Field("nothing", description="What may leave the device to have frames described.")
+    consolidation_may_send: Share = Field("text", description="What may leave the device to summarise and cut.")
+    matching_may_send: Share = Field("text", description="What may leave the device to match patterns.")
+    agent_may_send: Share = Field("text", description="What may leave the device to answer questions.")
+    first_byte_s: float = Field(5.0, gt=0, le=60, description="Without a byte for so long there is no answer, seconds.")
+    tries: int = Field(3, ge=1, le=10, description="Requests for one answer.")
+    frames_px: int = Field(768, ge=64, le=2048, description="Longer side of frames that are sent, pixels.")
+
+
+class Llm(_Section):
+    """Language models.  All off by default: rules and light perception do the work."""
+
+    vision: Looker = Field("off", description="Who describes frames: off, local, remote, remote-then-local.")
+    consolidation: Thinker = Field("rules", description="Who summarises: rules, local, remote, remote-then-local.")
+    matching: Thinker = Field("rules", description="Who matches patterns: rules, local, remote, remote-then-local.")
+    agent: Thinker = Field("rules", description="Who answers beyond rules: rules, local, remote, remote-then-local.")
+    vision_model: str = Field("qwen3-vl-2b", description="Local model that looks: an id, or the path of a GGUF file.")
+    vision_mmproj: str = Field("", description="Vision part (mmproj) that goes with a path.")
+    language_model: str = Field("qwen3-vl-2b", description="Local model for text: an id, or the path of a GGUF file.")
+    board: BoardChoice = Field("auto", description="auto, orin-nano, orin-nx, agx, pi5 or x86: defaults of what follows.")
+    gpu_layers: int | None = Field(None, ge=-1, description="Layers on the GPU, -1 all; unset: the board's.")
+    threads: int | None = Field(None, ge=0, description="Threads, 0 all cores but one; unset: the board's.")
+    context: int | None = Field(None, ge=512, description="Context in tokens; unset: the board's.")
+    kv: Literal["f16", "q8_0", "q4_0"] | None = Field(None, description="Key-value cache; unset: the board's.")
+    memory_mb: int = Field(0, ge=0, description="Memory a model's process may hold, MB; 0: 60 % of the machine's.")
+    idle_s: float = Field(300.0, ge=0, description="Without a request for so long a model is unloaded, seconds; 0: never.")
+    vision_timeout_s: float = Field(0.0, ge=0, description="Patience for one window, seconds; 0: 0.8 of a window.")
+    vision_frames: int = Field(6, ge=1, le=16, description="Frames of a window that are looked at, at most.")
+    vision_tokens: int = Field(900, ge=100, le=4000, description="Tokens of one window's description, at most.")
+    remote: Remote = Remote()
+
+
 class Voice(_Section):
     """Speaking and listening."""
 
@@ -171,6 +214,7 @@ class Config(BaseSettings):
     capture: Capture = Capture()
     perception: Perception = Perception()
     models: Models = Models()
+    llm: Llm = Llm()
     voice: Voice = Voice()
     alerts: Alerts = Alerts()
     device: Device = Device()

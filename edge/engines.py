@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from edge import config as settings
+from edge.clock import Clock, SystemClock
+from edge.thinkers import Thinkers, ThinkingRole, llama_settings
 from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Loader, LoadOptions, Registry, RoleStatus, roles
 
 
 class Engines:
     """One loader and the settings that choose; shared by every service of a process."""
 
-    def __init__(self, config: settings.Config) -> None:
+    def __init__(self, config: settings.Config, clock: Clock | None = None) -> None:
         self._config = config
-        look = config.perception
+        look, llm, wall = config.perception, config.llm, clock or SystemClock()
         options = LoadOptions(
             threads=config.models.threads,
             detector_min_score=look.object_score,
             ocr_side_px=look.text_side_px,
             ocr_min_score=look.text_score,
+            llama=llama_settings(llm),
+            mmproj=Path(llm.vision_mmproj).expanduser() if llm.vision_mmproj else None,
+            mono=wall.mono,
         )
         store = settings.data_dir() / "models"
         self._loader = Loader(Registry(store, settings.cache_dir()), options)
+        self.thinkers = Thinkers(llm, self._loader, wall)
 
     def text_embedding(self) -> roles.TextEmbedding:
         """The embedding memories are made with.  Raises ModelError."""
@@ -45,10 +54,23 @@ class Engines:
         """The voice; the next one when the chosen one cannot be had (see `status`).  Raises ModelError."""
         return self._loader.load(TTS).model
 
+    def language(self, role: ThinkingRole) -> roles.Language | None:
+        """Who consolidates, matches or answers; None when rules do.  Raises ModelError, ConfigError."""
+        return self.thinkers.language(role)
+
+    def vision(self) -> roles.VisionLanguage | None:
+        """Who describes frames; None when nobody does.  Raises ModelError, ConfigError."""
+        return self.thinkers.vision()
+
     def status(self) -> tuple[RoleStatus, ...]:
         """What fills each role asked for so far, and why nothing better does."""
         return self._loader.status()
 
+    def language_health(self) -> dict[str, Any]:
+        """For /health: the language models' states and today's costs."""
+        return self.thinkers.health()
+
     def close(self) -> None:
         """Close every model."""
+        self.thinkers.close()
         self._loader.close()

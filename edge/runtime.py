@@ -212,6 +212,7 @@ class Runtime:
             "dropped": self.bus.dropped(),
             "voice": voice,
             "power": {"mode": self.power.mode, "battery": self.power.battery},
+            "language_models": self.engines.language_health(),
             "fell_back": fell_back,
             "services": self.states,
             "totals": asdict(self.totals),
