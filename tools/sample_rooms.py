@@ -146,7 +146,6 @@ def kitchen() -> Room:
         "wide": View(-0.02, 1.62, -0.7, 0, -9, fov=63),
         "oven": View(1.0, 1.5, 1.0, 3, -5),
         "note": View(-1.3, 1.55, 1.05, -9, -2),
-        "window": View(-0.1, 1.55, 1.0, 2, -6),
     }
     return Room(views, quads)
 

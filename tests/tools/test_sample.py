@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tools.make_sample import truth as truth_of_the_story
+
 FOLDER = Path(__file__).resolve().parents[2] / "tools" / "sample"
 MEGABYTE = 1_000_000
 SPEAKERS = {"wearer", "other"}
@@ -79,6 +81,10 @@ def test_the_file_is_small_and_as_long_as_it_says(film: Film, truth: dict[str, A
     assert (FOLDER / truth["file"]).stat().st_size <= 6 * MEGABYTE
     assert 480 <= film.duration <= 720
     assert film.duration == pytest.approx(truth["duration_s"], abs=0.5)
+
+
+def test_the_truth_is_what_the_tool_would_write_today(truth: dict[str, Any]) -> None:
+    assert json.loads(json.dumps(truth_of_the_story([row["end"] for row in truth["speech"]]))) == truth
 
 
 def test_its_start_is_in_the_container_and_agrees_in_both_zones(film: Film, truth: dict[str, Any]) -> None:
