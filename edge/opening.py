@@ -146,7 +146,7 @@ def open_capture(
     if is_live(spec):
         if start is not None:
             raise UsageError("--start is for files: a camera's time is now.")
-        time = SteadyTime(clock)
+        time = SteadyTime(clock, config.owner.zone)
         name = live_recording(time.now(), time.offset())
         return OpenedLive(spec, mic, config, profile or config.memory.profile, clock, time, name)
     source = open_recorded(spec, config, start=start)
