@@ -27,10 +27,16 @@ def checked(text: str, schema: JsonSchema) -> dict[str, Any]:
 
 
 def cut_short(text: str, schema: JsonSchema) -> dict[str, Any]:
-    """The object in a text that ended too early: what is whole in it, if that alone is valid.  Raises OutputError."""
+    """The object in a text that ended too early: what is whole in it, if that alone is valid.  Raises OutputError.
+
+    A list of the object that was not reached is empty; anything else that is required must be there.
+    """
     value, _, _ = _whole_part(text, 0)
     if not isinstance(value, dict):
         raise OutputError("The model's answer was cut off before anything was whole; allow more tokens.")
+    for key in schema.get("required", ()):
+        if key not in value and schema["properties"][key].get("type") == "array":
+            value[key] = []
     wrong = problems_of(value, schema)
     if wrong:
         raise OutputError(f"The model's answer was cut off: {'; '.join(wrong)}; allow more tokens.")

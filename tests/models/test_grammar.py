@@ -156,6 +156,14 @@ def test_of_a_cut_answer_only_what_is_whole_is_kept(data: st.DataObject) -> None
     assert len(kept.get("things", [])) == len(things) or cut != text
 
 
+def test_a_list_that_was_not_reached_is_empty_but_a_text_must_be_there() -> None:
+    parts = {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "array", "items": {"type": "null"}}}
+    schema = {"type": "object", "properties": parts, "required": ["a", "b", "c"]}
+    assert cut_short('{"a": "x", "b": "y", "c', schema) == {"a": "x", "b": "y", "c": []}
+    with pytest.raises(OutputError, match="lacks b"):
+        cut_short('{"a": "x", "b": "y', schema)
+
+
 def test_a_number_that_may_have_gone_on_is_not_kept() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     assert cut_short('{"n": 12', schema) == {}
