@@ -278,8 +278,8 @@ def test_three_windows_give_three_traces_each_of_its_own_pictures(perceive, worl
     images = [world.paint(world.room(k), "cup", 40 + 30 * k, 60) for k in range(2)]
     repeat = again.step(world.window(images))[0].window
     assert [w.made_by for w in made] == ["vlm"] * 3
-    assert len({w.description for w in made}) == 3
-    assert (repeat.captions, repeat.description) == (made[0].captions, made[0].description)
+    assert len({(*(c.text for c in w.captions), w.description, *(e.name for e in w.entities)) for w in made}) == 3
+    assert repeat == made[0]
     for window in made:
         assert all(window.t_start <= x.t < window.t_end for x in (*window.captions, *window.events, *window.texts))
     assert stage.vision.rejected_times == 0  # the grammar leaves no other time
