@@ -8,11 +8,13 @@ from difflib import SequenceMatcher
 from models.roles import Box, TextLine
 
 SAME_ROW = 0.5  # vertical overlap, of the lower of two boxes
+WORD_GAP = 0.5  # of the lower height: what stands closer is one line
+SAME_SIZE = 1.5  # and is of about the same height
 SAME_LETTERS = 0.85  # likeness of two readings of one line without figures
 
 
 def reading(lines: Iterable[TextLine], text_score: float) -> tuple[str, ...]:
-    """The sure lines, verbatim, in reading order."""
+    """The sure lines, verbatim, in reading order; words of one size that stand close in a row are joined by a space."""
     rows: list[list[TextLine]] = []
     sure = [x for x in lines if x.score >= text_score and any(c.isalnum() for c in x.text)]
     for line in sorted(sure, key=lambda x: (x.box[0], x.box[1])):
@@ -22,7 +24,15 @@ def reading(lines: Iterable[TextLine], text_score: float) -> tuple[str, ...]:
         else:
             row.append(line)
     rows.sort(key=lambda row: (row[0].box[1] + row[0].box[3], row[0].box[0]))
-    return tuple(" ".join(x.text.split()) for row in rows for x in row)
+    found: list[str] = []
+    for row in rows:
+        for i, line in enumerate(row):
+            text = " ".join(line.text.split())
+            if i and _one_line(row[i - 1].box, line.box):
+                found[-1] += f" {text}"
+            else:
+                found.append(text)
+    return tuple(found)
 
 
 def new_lines(lines: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -45,6 +55,11 @@ def same_line(a: str, b: str) -> bool:
     if any(c.isdigit() for c in x + y):
         return False
     return SequenceMatcher(None, x, y, autojunk=False).ratio() >= SAME_LETTERS
+
+
+def _one_line(left: Box, right: Box) -> bool:
+    heights = sorted((left[3] - left[1], right[3] - right[1]))
+    return heights[1] <= SAME_SIZE * heights[0] and right[0] - left[2] <= WORD_GAP * heights[0]
 
 
 def _beside(a: Box, b: Box) -> bool:

@@ -39,6 +39,11 @@ def test_rows_are_read_from_top_to_bottom_and_each_from_left_to_right():
     assert reading(lines, 0.9) == ("WELCOME", "the", "copy centre", "ground floor")
 
 
+def test_words_of_one_line_are_joined_and_neighbouring_signs_are_not():
+    lines = [line("AND", 10, 10, w=30), line("EGGS", 44, 11, w=40), line("EXIT", 120, 10), line("small", 162, 13, h=6)]
+    assert reading(lines, 0.9) == ("AND EGGS", "EXIT", "small")
+
+
 def test_unsure_lines_and_lines_without_a_letter_or_figure_are_not_read():
     assert reading([line("EXlT", 0, 0, score=0.89), line("—.", 0, 20), line("EXIT", 0, 40, score=0.9)], 0.9) == (
         "EXIT",
