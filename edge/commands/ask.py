@@ -41,6 +41,7 @@ def ask(
     from edge.agent.answer import ask as answer
 
     config = settings.load()
+    question = question.encode("utf-8", "replace").decode("utf-8")  # a terminal may hand on bytes that are no text
     clock = SystemClock()
     with Store.open(db_path(db), create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
         now = moment(when) or clock.now()
