@@ -31,6 +31,8 @@ class Alert:
     seconds is the same one.  staleness_s: seconds after the trigger at which saying it makes no sense any more.
     rearm_s: the same thing (type and key) is told again only after it has not been asked for during so many seconds.
     critical: passes quiet hours, budgets and the chosen frequency.
+    step_s: inside a procedure the wearer follows, seconds between two of the type; nothing is merged there.
+    step_template: what is said there instead, with the same slots.
     """
 
     type: str
@@ -45,6 +47,8 @@ class Alert:
     rearm_s: int = DAY_S
     once_a_day: bool = False
     critical: bool = False
+    step_s: int = 20
+    step_template: str = ""
 
 
 # fmt: off
@@ -52,16 +56,16 @@ TABLE: tuple[Alert, ...] = (
     # --- the ten services --------------------------------------------------------------------------------------------
     Alert("safety", 5, "Careful: {hazard}.", (("hazard", "your fingers are near the blade"),),
           "long", "alarm", cooldown_s=10, staleness_s=15, merge_s=10, rearm_s=60, critical=True),
-    Alert("error_recovery", 4, "{mistake}. {remedy}.", (("mistake", "That was two spoons"), ("remedy", "It needs one")),
+    Alert("error_recovery", 4, "{mistake}: {remedy}.", (("mistake", "Two spoons"), ("remedy", "it says one spoon")),
           "double", "chime", cooldown_s=30, staleness_s=60, merge_s=20),
     Alert("resource_reminder", 4, "{thing} {state}.", (("thing", "The stove"), ("state", "is still on")),
           "double", "chime", cooldown_s=300, staleness_s=180),
     Alert("task_reminder", 3, "You wanted to {what}.", (("what", "call the dentist about Friday"),),
-          "tick", "soft", cooldown_s=240, staleness_s=300),
+          "tick", "soft", cooldown_s=240, staleness_s=300, step_template="You passed over: {what}."),
     Alert("memory_recall", 3, "{what}.", (("what", "You left your notebook on the desk"),),
-          "tick", "soft", cooldown_s=300, staleness_s=180),
+          "tick", "soft", cooldown_s=300, staleness_s=180, step_template="Last time here: {what}."),
     Alert("next_step_guidance", 2, "Next: {step}.", (("step", "add the milk and stir"),),
-          "tick", "none", cooldown_s=10, staleness_s=45, merge_s=10),
+          "tick", "none", cooldown_s=10, staleness_s=45, merge_s=10, step_s=10),
     Alert("tool_use", 2, "{advice}.", (("advice", "Hold the drill with both hands"),),
           "tick", "soft", cooldown_s=60, staleness_s=30, merge_s=30),
     Alert("habit_coaching", 1, "{advice}.", (("advice", "You have been sitting for an hour"),),
@@ -89,6 +93,9 @@ TABLE: tuple[Alert, ...] = (
           "tick", "soft", cooldown_s=1800, staleness_s=300, rearm_s=1800),
 )
 # fmt: on
+
+# While a procedure is followed its services have caps of their own: at most `count` in any `seconds`.
+PROCEDURE_SPANS: tuple[tuple[int, int], ...] = ((30, 6), (3600, 240))
 
 BY_TYPE: dict[str, Alert] = {alert.type: alert for alert in TABLE}
 SERVICES = tuple(alert.type for alert in TABLE[:10])
@@ -128,18 +135,19 @@ def spoken_s(text: str) -> float:
     return len(text) / CHARS_PER_S + WORD_GAP_S * len(text.split())
 
 
-def speak(kind: str, **slots: str) -> str:
+def speak(kind: str, *, in_procedure: bool = False, **slots: str) -> str:
     """The sentence of an alert with its slots filled, shortened at a word so that it can be said in 4 s."""
     row = alert(kind)
+    template = (row.step_template or row.template) if in_procedure else row.template
     filled = {name: " ".join(value.split()).rstrip(".!?,;: ") for name, value in slots.items()}
-    text = row.template.format(**filled)
+    text = template.format(**filled)
     while spoken_s(text) > SPEAKABLE_S:
         longest = max(filled, key=lambda name: len(filled[name]), default="")
         words = filled[longest].split() if longest else []
         if len(words) < 2:
             break
         filled[longest] = _TRAILING.sub("", " ".join(words[:-1])).rstrip(",;: ") or words[0]
-        text = row.template.format(**filled)
+        text = template.format(**filled)
     return text[0].upper() + text[1:]
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from edge.clock import US, local_day
 from edge.config import Alerts
-from edge.proactive.alerts import PATIENCE, Alert, alert
+from edge.proactive.alerts import PATIENCE, PROCEDURE_SPANS, Alert, alert
+from edge.proactive.experts import ROUTER
 from edge.proactive.quiet import minutes, quiet_now
 from edge.retrieval.words import content, overlap
 from storage.records import Decision, DecisionKind, Service
@@ -39,7 +40,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One delivery."""
+    """One delivery; `step` says that it belonged to a procedure the wearer follows."""
 
     service_id: int
     type: str
@@ -47,6 +48,7 @@ class Told:
     text: str
     mono: int
     day: int
+    step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,9 @@ def _held(service: Service, mono: int, state: State) -> Held | None:
     held = state.held.get((service.type, service.key))
     if held is None or any(p.id == service.id for p in state.pending):
         return held
-    return held if mono - held.mono < alert(service.type).rearm_s * US else None
+    row = alert(service.type)
+    rearm_s = row.step_s if _step(service) else row.rearm_s
+    return held if mono - held.mono < rearm_s * US else None
 
 
 def _after(service: Service, decision: DecisionKind, mono: int, day: int, state: State) -> State:
@@ -124,7 +128,7 @@ def _after(service: Service, decision: DecisionKind, mono: int, day: int, state:
         pending = tuple(sorted((*pending, service), key=lambda s: s.id))
     said = state.told
     if told:
-        said = (*said, Told(service.id, service.type, service.key, service.text, mono, day))
+        said = (*said, Told(service.id, service.type, service.key, service.text, mono, day, _step(service)))
     return State(said, {**state.held, (service.type, service.key): now_held}, pending)
 
 
@@ -134,11 +138,13 @@ def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State,
         return _Verdict("suppress", f"stale: {minutes(at.now - service.t)} after its trigger")
     if held_told:
         return _Verdict("suppress", "same: it was told already and still holds")
+    if _step(service):
+        return _step_verdict(service, row, at, settings, state, left)
     merge_us = row.merge_s * US
     for told in reversed(state.told):
         ago = at.mono - told.mono
         same = told.key == service.key or not row.critical  # two dangers at once are two
-        if told.type == service.type and same and ago < merge_us:
+        if told.type == service.type and same and not told.step and ago < merge_us:
             return _Verdict("suppress", f"merged: with a{told.service_id}, {minutes(ago)} before")
     today = local_day(at.now, at.offset_s)
     if row.once_a_day:
@@ -148,7 +154,7 @@ def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State,
     if not row.critical:
         said = content(service.text)
         for told in reversed(state.told):
-            if at.mono - told.mono < ALIKE_US and overlap(said, content(told.text)) >= ALIKE:
+            if not told.step and at.mono - told.mono < ALIKE_US and overlap(said, content(told.text)) >= ALIKE:
                 return _Verdict("suppress", f"alike: a{told.service_id} said so")
     wait, reason = _blocked(service, row, at, settings, state, today)
     if not reason:
@@ -156,6 +162,31 @@ def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State,
     if wait is not None and wait <= left:
         return _Verdict("defer", reason)
     return _Verdict("suppress", reason)
+
+
+def _step(service: Service) -> bool:
+    return service.expert == ROUTER
+
+
+def _step_verdict(service: Service, row: Alert, at: At, settings: Alerts, state: State, left: int) -> _Verdict:
+    """Inside a procedure: no merging and caps of its own, but the wearer's quiet hours and frequency bind there too."""
+    if row.priority < PATIENCE[settings.frequency].min_priority:
+        return _Verdict("suppress", f"frequency: {settings.frequency} leaves out what matters less")
+    quiet = quiet_now(settings.quiet, at.now, at.offset_s)
+    if quiet.quiet:
+        return _Verdict("suppress", f"quiet hours: until {quiet.until}")
+    steps = [t for t in state.told if t.step]
+    wait, reason = 0, ""
+    last = max((t.mono for t in steps if t.type == service.type), default=None)
+    if last is not None and at.mono - last < row.step_s * US:
+        wait, reason = last + row.step_s * US - at.mono, "cooldown"
+    for seconds, count in PROCEDURE_SPANS:
+        recent = [t.mono for t in steps if at.mono - t.mono < seconds * US]
+        if len(recent) >= count:
+            wait, reason = max(wait, recent[-count] + seconds * US - at.mono), "budget"
+    if not reason:
+        return _Verdict("deliver", "clear: nothing stood against it")
+    return _Verdict("defer" if wait <= left else "suppress", f"{reason}: {minutes(wait)} left")
 
 
 def _blocked(
@@ -168,13 +199,14 @@ def _blocked(
     quiet = quiet_now(settings.quiet, at.now, at.offset_s)
     if quiet.quiet and not row.critical:
         return quiet.left_us, f"quiet hours: until {quiet.until}"
-    last = max((t.mono for t in state.told if t.type == service.type and _shares(t, service, row)), default=None)
+    same = [t.mono for t in state.told if t.type == service.type and not t.step and _shares(t, service, row)]
+    last = max(same, default=None)
     if last is not None and at.mono - last < row.cooldown_s * US:
         left = last + row.cooldown_s * US - at.mono
         return left, f"cooldown: {minutes(left)} left"
     if row.critical:
         return 0, ""
-    budgeted = [t for t in state.told if not alert(t.type).critical]
+    budgeted = [t for t in state.told if not alert(t.type).critical and not t.step]
     if budgeted:
         left = budgeted[-1].mono + patience.gap_s * US - at.mono
         if left > 0:

@@ -6,7 +6,7 @@ crash gives the very rows an uninterrupted run gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from edge.clock import US, Clock
@@ -16,7 +16,9 @@ from edge.proactive.alerts import alert
 from edge.proactive.experts import UNIT_FALLBACK_US, UNIT_FLOOR_US, Expert, Screening
 from edge.proactive.experts_a import PresentExpert
 from edge.proactive.experts_c import EpisodicExpert
+from edge.proactive.experts_r import ProcedureExpert
 from edge.proactive.notifier import At, State, decide, ranked, restore
+from edge.proactive.procedures import Procedure
 from storage import Store
 from storage.errors import NotFound
 from storage.records import Decision, Episode, Service, Window
@@ -41,11 +43,19 @@ class Proactive:
     """Experts and arbiter over one memory.  Not thread-safe: it has one owner."""
 
     def __init__(
-        self, store: Store, alerts: Alerts, clock: Clock, owner: str = "", experts: Sequence[Expert] | None = None
+        self,
+        store: Store,
+        alerts: Alerts,
+        clock: Clock,
+        owner: str = "",
+        experts: Sequence[Expert] | None = None,
+        procedures: Mapping[str, Procedure] | None = None,
     ) -> None:
         self._store, self._alerts, self._clock = store, alerts, clock
         wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
         own: list[Expert] = [PresentExpert(wearer), EpisodicExpert(wearer)]
+        if procedures:
+            own.append(ProcedureExpert(procedures, wearer))
         self._experts = own if experts is None else list(experts)
         self._state: State | None = None
         self._as_of: tuple[str, int] = ("", 0)
@@ -204,7 +214,7 @@ class Proactive:
 
     def _holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
         for expert in self._experts:
-            if service.type in expert.types:
+            if service.expert == expert.name:
                 return expert.holds(service, unit, snapshot)
         return True
 

@@ -13,13 +13,15 @@ from edge.clock import US, ReplayClock, parse_time
 from edge.config import Alerts, Memory
 from edge.memory.growth import Growth
 from edge.messages import Message, ServiceDecided
+from edge.proactive.procedures import make
 from edge.proactive.screening import Proactive
 from models.backends.fake import HashEmbedding
 from storage import Store
 from storage.records import Caption, Decision, Event, Service, Utterance, Window
 
 FOLDER = Path(__file__).parent
-KEYS = {"name", "start", "window_s", "script", "expect", "forbid", "at_most", "alerts", "owner"}
+PROCEDURES: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "procedures" / "kitchen_and_shed.yaml").read_text())
+KEYS = {"name", "start", "window_s", "script", "expect", "forbid", "at_most", "alerts", "owner", "procedures"}
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,12 @@ def run(scenario: dict[str, Any], store: Store | None = None) -> list[tuple[Serv
     growth = Growth(store, HashEmbedding().embed, Memory(), scenario.get("owner", ""))
     clock = ReplayClock()
     alerts = Alerts.model_validate(scenario.get("alerts", {}))
-    proactive = Proactive(store, alerts, clock, scenario.get("owner", ""))
+    procedures = {
+        name: make(name, given["steps"], given.get("before"))
+        for name, given in PROCEDURES.items()
+        if name in scenario.get("procedures", ())
+    }
+    proactive = Proactive(store, alerts, clock, scenario.get("owner", ""), procedures=procedures)
     out: list[Message] = []
     for window in windows(scenario):
         out += proactive.step(growth.idle(window.t_start))

@@ -1,0 +1,208 @@
+"""Following a procedure: which one is under way, what is done of it, what came too early, too late or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from edge.clock import US
+from edge.proactive.procedures import Procedure
+from edge.retrieval.words import content
+from storage.records import Item
+
+Happening: TypeAlias = Literal["step", "finished", "missing", "idle"]
+
+PAUSE_US = 1800 * US  # after so long without a doing the procedure is over
+WAIT_US = 35 * US  # a step that was passed over may still be on its way for so long
+IDLE_US = 10 * US
+SURE = 0.6  # how well doings must fit to tell which procedure is under way
+NAMES = 2  # so many different steps tell it
+RECENT = 4
+
+_LEAD = re.compile(r"^(?:the )?(?:camera )?(?:wearer|person|man|woman|he|she|i|they) ", re.IGNORECASE)
+_FINISHED = re.compile(r"^(?:finished|finishes|finish|completed|completes|done with):? ", re.IGNORECASE)
+_BEGINS = re.compile(
+    r"^(?:start|starts|started|begin|begins|began)(?: the)?(?: recipe| task| procedure| activity| making| assembling| cooking| preparing|:)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to the procedure under way, at a perceived second.
+
+    kind "step": step was begun; undone are steps that should have come before, late says that a step it should
+    precede was done already.  "finished": step ended.  "missing": undone were passed over and have not come since.
+    "idle": nothing was done for a while after step.
+    """
+
+    kind: Happening
+    t: int
+    refs: tuple[str, ...]
+    step: int
+    text: str
+    undone: tuple[int, ...] = ()
+    late: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """A procedure under way."""
+
+    procedure: Procedure
+    t: int
+    done: list[int] = field(default_factory=list)
+    begun: dict[str, int] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    waiting: list[Event] = field(default_factory=list)
+    lates: int = 0
+    marked: bool = False
+    last: Event | None = None
+    idle_told: bool = False
+
+    @property
+    def so_far(self) -> frozenset[int]:
+        """The steps done or begun."""
+        return frozenset(self.done)
+
+    def next_steps(self) -> list[int]:
+        """What may come next."""
+        return self.procedure.open_after(self.so_far)
+
+
+@dataclass(frozen=True, slots=True)
+class _Doing:
+    t: int
+    text: str
+    ref: str
+
+
+class Following:
+    """Follows the doings of one recording window by window; the same windows give the same course."""
+
+    def __init__(self, procedures: Mapping[str, Procedure], wearer: frozenset[str]) -> None:
+        self._procedures, self._wearer = procedures, wearer
+        self._names = {name: frozenset(content(name)) for name in procedures}
+        self.run: Run | None = None
+        self._recent: list[_Doing] = []
+
+    def feed(self, items: Sequence[Item], until: int) -> list[Event]:
+        """Take in the items of a window that ends at `until`; what happened, in time order."""
+        found: list[Event] = []
+        doings = self._doings(items)
+        for doing in doings:
+            found += self._take(doing)
+        run = self.run
+        if run is None:
+            return found
+        for event in list(run.waiting):
+            if until - event.t >= WAIT_US:
+                run.waiting.remove(event)
+                undone = tuple(i for i in event.undone if i not in run.so_far)
+                if undone and run.lates <= 1:  # who does much out of order has rarely forgotten
+                    found.append(Event("missing", event.t, event.refs, event.step, event.text, undone))
+        last = run.last
+        if (
+            last is not None
+            and not doings
+            and not run.marked
+            and not run.idle_told
+            and len(run.done) >= NAMES
+            and until - last.t >= IDLE_US
+        ):
+            run.idle_told = True
+            found.append(Event("idle", last.t, last.refs, last.step, last.text))
+        if last is not None and until - last.t > PAUSE_US:
+            self.run = None
+        return found
+
+    def _doings(self, items: Sequence[Item]) -> list[_Doing]:
+        """What is done, in time order; an event that a caption of its second tells of too is left to the caption."""
+        found: list[_Doing] = []
+        told: dict[int, set[str]] = {}
+        for item in items:
+            if item.kind == "caption":
+                text = _LEAD.sub("", item.text.strip().rstrip("."))
+                found.append(_Doing(item.t, text, f"o{item.id}"))
+                told.setdefault(item.t, set()).update(content(text))
+        for item in items:
+            if item.kind == "event" and item.subject.lower() in self._wearer:
+                text = f"{item.action} {item.object}".strip()
+                if not set(content(text)) <= told.get(item.t, set()) or (_begins(text) and not told.get(item.t)):
+                    found.append(_Doing(item.t, text, f"o{item.id}"))
+        return sorted(found, key=lambda d: (d.t, not _FINISHED.match(d.text), not _begins(d.text)))
+
+    def _take(self, doing: _Doing) -> list[Event]:
+        named = self._named(doing.text)
+        if named is not None:
+            self.run, self._recent = Run(named, doing.t), []
+            return []
+        finished = _FINISHED.match(doing.text)
+        if finished:
+            return self._finish(doing, doing.text[finished.end() :])
+        if self.run is None:
+            self._recent = [*self._recent[-RECENT + 1 :], doing]
+            self._guess()
+            return []
+        return self._begin(self.run, doing)
+
+    def _named(self, text: str) -> Procedure | None:
+        """The procedure a text says is begun."""
+        if not _begins(text):
+            return None
+        said = frozenset(content(text))
+        fits = [name for name, words in self._names.items() if words and words <= said]
+        return self._procedures[max(fits, key=lambda n: len(self._names[n]))] if fits else None
+
+    def _guess(self) -> None:
+        """Tell from the last doings which procedure is under way: one that several of them fit, and no other as well."""
+        scores: list[tuple[int, str]] = []
+        for name, procedure in self._procedures.items():
+            steps = {m[0] for d in self._recent if (m := procedure.match(d.text, frozenset())) and m[1] >= SURE}
+            scores.append((len(steps), name))
+        scores.sort(reverse=True)
+        if not scores or scores[0][0] < NAMES or (len(scores) > 1 and scores[1][0] == scores[0][0]):
+            return
+        self.run = Run(self._procedures[scores[0][1]], self._recent[0].t)
+        for doing in self._recent:
+            self._begin(self.run, doing)
+        self.run.waiting.clear()  # how it began was not followed: nothing is held against it
+        self._recent = []
+
+    def _begin(self, run: Run, doing: _Doing) -> list[Event]:
+        match = run.procedure.match(doing.text, run.so_far)
+        if match is None:
+            return []
+        step = match[0]
+        undone = tuple(sorted(run.procedure.direct[step] - run.so_far))
+        late = step not in run.so_far and any(step in run.procedure.needs[j] for j in run.done)
+        event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late)
+        run.lates += late
+        new = tuple(i for i in undone if i not in run.asked)
+        if new:
+            run.asked.update(new)
+            run.waiting.append(Event("missing", doing.t, (doing.ref,), step, doing.text, new))
+        run.begun[doing.text.lower()] = step
+        run.last, run.idle_told = event, False
+        if step not in run.done:
+            run.done.append(step)
+        return [event]
+
+    def _finish(self, doing: _Doing, text: str) -> list[Event]:
+        run = self.run
+        if run is None:
+            return []
+        run.marked = True
+        step = run.begun.get(text.lower())
+        if step is None:
+            match = run.procedure.match(text, frozenset())
+            if match is None:
+                return []
+            step = match[0]
+        return [Event("finished", doing.t, (doing.ref,), step, text)]
+
+
+def _begins(text: str) -> bool:
+    return bool(_BEGINS.match(text))
