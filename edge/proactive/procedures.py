@@ -60,7 +60,7 @@ class Procedure:
     def match(self, text: str, done: frozenset[int]) -> tuple[int, float] | None:
         """The step a doing is, with how well it fits (0-1); one not yet done is preferred."""
         scored = [(self._fit(text, i), i) for i in range(len(self.steps))]
-        ready = {i: READY for i in self.open_after(done)}
+        ready = dict.fromkeys(self.open_after(done), READY)
         best = max(((s - (AGAIN if i in done else 0.0) + ready.get(i, 0.0), s, -i) for s, i in scored), default=None)
         if best is None or best[1] < MATCH:
             return None
