@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from edge import config as settings
 from edge.bus import Bus
-from edge.capture.live import LiveCapture
+from edge.capture.device import GlassesLink
 from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
 from edge.engines import Engines
@@ -64,6 +64,17 @@ def perceiving(runtime: Runtime) -> bool:
     return not runtime.perceived.is_set()
 
 
+def has_glasses(runtime: Runtime) -> bool:
+    """When the owner has named the glasses' address."""
+    return runtime.glasses is not None and not runtime.grown.is_set()
+
+
+def run_glasses(runtime: Runtime, stop: threading.Event) -> None:
+    """The link to the glasses."""
+    if runtime.glasses is not None:
+        runtime.glasses.run(stop)
+
+
 def serving(runtime: Runtime) -> bool:
     """When the owner has set a port for /health."""
     return runtime.config.device.health_port > 0 and not runtime.grown.is_set()
@@ -93,6 +104,8 @@ SERVICES: tuple[Service, ...] = (
     Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=lambda _: True),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
     Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
+    Service("glasses", run_glasses, when=has_glasses, restarts=5),
+    Service("device", lambda r, stop: r.run_device(stop), when=has_glasses, restarts=5),
     Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
 )
@@ -250,6 +263,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         clock: Clock = wall if opened.live else ReplayClock()
         pipeline = Pipeline(store, text.embed, config, clock)
         voice = VoiceService(bus, _voice(engines, options), open_player(options.speaker), wall)
+        glasses = _glasses(config, wall)
         capture = opened.capture(bus, raw, speed=options.speed, first=first, last=last, duration_s=options.duration_s)
     except BaseException:
         opened.close()
@@ -263,7 +277,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     runtime = Runtime(
         config=config, options=options, clock=clock, bus=bus, store=store, engines=engines, capture=capture,
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
-        recorder=recorder, control=server,
+        recorder=recorder, control=server, glasses=glasses,
     )  # fmt: skip
     made.append(runtime)
     return runtime
@@ -307,17 +321,11 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
     """The control socket of a session and what it answers."""
 
     def pause(_: dict[str, Any]) -> dict[str, Any]:
-        runtime = running()
-        runtime.paused.set()
-        if isinstance(runtime.capture, LiveCapture):
-            runtime.capture.pause()
+        running().hold(True)
         return {"paused": True}
 
     def resume(_: dict[str, Any]) -> dict[str, Any]:
-        runtime = running()
-        runtime.paused.clear()
-        if isinstance(runtime.capture, LiveCapture):
-            runtime.capture.resume()
+        running().hold(False)
         return {"paused": False}
 
     def stop(_: dict[str, Any]) -> dict[str, Any]:
@@ -400,6 +408,14 @@ def _seeing(
     return VlmPerception(
         light, vision, config.llm, mono=clock.mono, domain=config.memory.domain, exact_times=exact, behind=behind
     )
+
+
+def _glasses(config: Config, clock: Clock) -> GlassesLink | None:
+    """The link to the glasses, if the owner named them.  Raises BridgeError when the address cannot be used."""
+    if not config.device.glasses:
+        return None
+    journal = private_dir(settings.state_dir()) / "glasses.journal"
+    return GlassesLink(config.device.glasses, clock, journal=journal, need_light=config.device.need_light)
 
 
 def _voice(engines: Engines, options: Options) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edge.commands import ask, care, memory, replaying, running
+from edge.commands import ask, care, firmware, memory, replaying, running
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ app.command("doctor")(care.doctor)
 app.command("setup")(care.setup)
 app.command("serve")(care.serve)
 app.add_typer(care.models, name="models", no_args_is_help=True)
+app.add_typer(firmware.firmware, name="firmware", no_args_is_help=True)
 
 evaluate = typer.Typer(help="Score the memory on recorded questions.", no_args_is_help=True)
 evaluate.command("qa")(ask.evaluate)

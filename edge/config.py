@@ -148,13 +148,17 @@ class Llm(_Section):
     vision_model: str = Field("qwen3-vl-2b", description="Local model that looks: an id, or the path of a GGUF file.")
     vision_mmproj: str = Field("", description="Vision part (mmproj) that goes with a path.")
     language_model: str = Field("qwen3-vl-2b", description="Local model for text: an id, or the path of a GGUF file.")
-    board: BoardChoice = Field("auto", description="auto, orin-nano, orin-nx, agx, pi5 or x86: defaults of what follows.")
+    board: BoardChoice = Field(
+        "auto", description="auto, orin-nano, orin-nx, agx, pi5 or x86: defaults of what follows."
+    )
     gpu_layers: int | None = Field(None, ge=-1, description="Layers on the GPU, -1 all; unset: the board's.")
     threads: int | None = Field(None, ge=0, description="Threads, 0 all cores but one; unset: the board's.")
     context: int | None = Field(None, ge=512, description="Context in tokens; unset: the board's.")
     kv: Literal["f16", "q8_0", "q4_0"] | None = Field(None, description="Key-value cache; unset: the board's.")
     memory_mb: int = Field(0, ge=0, description="Memory a model's process may hold, MB; 0: 60 % of the machine's.")
-    idle_s: float = Field(300.0, ge=0, description="Without a request for so long a model is unloaded, seconds; 0: never.")
+    idle_s: float = Field(
+        300.0, ge=0, description="Without a request for so long a model is unloaded, seconds; 0: never."
+    )
     vision_timeout_s: float = Field(0.0, ge=0, description="Patience for one window, seconds; 0: 0.8 of a window.")
     vision_frames: int = Field(6, ge=1, le=16, description="Frames of a window that are looked at, at most.")
     vision_tokens: int = Field(900, ge=100, le=4000, description="Tokens of one window's description, at most.")
@@ -190,6 +194,10 @@ class Alerts(_Section):
 class Device(_Section):
     """The device around the runtime."""
 
+    glasses: str = Field(
+        "", description="Address of the glasses: serial:/dev/ttyACM0, tcp:HOST:PORT, ble:NAME; empty: none."
+    )
+    need_light: bool = Field(True, description="Record only while the glasses' recording light shines.")
     health_port: int = Field(0, ge=0, le=65535, description="HTTP port of /health on loopback; 0: none.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least serious events that are logged: debug, info, warning or error."

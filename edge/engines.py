@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from edge import config as settings
+from edge.perception.things import DETECTOR_SCORE
 from edge.clock import Clock, SystemClock
 from edge.thinkers import Thinkers, ThinkingRole, llama_settings
 from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Loader, LoadOptions, Registry, RoleStatus, roles
@@ -19,7 +20,7 @@ class Engines:
         look, llm, wall = config.perception, config.llm, clock or SystemClock()
         options = LoadOptions(
             threads=config.models.threads,
-            detector_min_score=look.object_score,
+            detector_min_score=DETECTOR_SCORE,  # weak boxes are confirmed or dropped by perception, not by the model
             ocr_side_px=look.text_side_px,
             ocr_min_score=look.text_score,
             llama=llama_settings(llm),

@@ -86,6 +86,10 @@ class Pipeline:
             self._screen()
         return self._tell()
 
+    def announce(self, kind: str, key: str, text: str) -> list[Message]:
+        """An alert of the device about itself, past the arbiter."""
+        return self.proactive.announce(kind, key, self._clock.now(), text)
+
     def tick(self, now: int) -> list[Message]:
         """Time passed without a window: an activity that stopped is closed."""
         self._close(lambda growth: growth.idle(now))

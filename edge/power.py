@@ -6,13 +6,12 @@ reading on the edge does not flap; time is monotonic, since clocks are set while
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from edge.clock import US
 
-Mode: TypeAlias = Literal["performance", "balanced", "saver", "critical", "charging", "cooldown", "unworn"]
+Mode: TypeAlias = Literal["performance", "balanced", "saver", "critical", "charging", "cool-down", "unworn"]
 Tier: TypeAlias = Literal["vlm", "light", "off"]
 
 
@@ -32,7 +31,7 @@ MODES: dict[Mode, ModeRow] = {
     "charging": ModeRow(1.0, "vlm", True, 0),
     "balanced": ModeRow(1.0, "light", True, 1),
     "saver": ModeRow(2.0, "light", False, 2),
-    "cooldown": ModeRow(3.0, "light", False, 2),
+    "cool-down": ModeRow(3.0, "light", False, 2),
     "critical": ModeRow(4.0, "light", False, 4),
     "unworn": ModeRow(1.0, "off", True, 5),
 }
@@ -42,18 +41,24 @@ CRITICAL = (10.0, 15.0)
 SAVER = (40.0, 45.0)
 # (enter at or above, leave at or below), degrees Celsius
 HOT = (80.0, 70.0)
-UNWORN_S = 60.0  # taken off for so long before it counts
-SMOOTHING_S = 60.0  # time constant of the low-pass on the battery gauge
+HOT_CELL = (45.0, 40.0)  # of the battery itself
+UNWORN_S = 2.0  # taken off for so long before it counts: a shove at the frame is none
+NEW_SHARE = 0.6  # weight of a new report of the battery gauge in the low-pass
 WARN_AT = (20, 10, 5)  # percent, each said once a discharge
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the device tells now; None is "not known", and what is not known changes nothing."""
+    """What the device tells now; None is "not known", and what is not known changes nothing.
+
+    `reported` is the monotonic time of the battery's report: one report counts once, however often it is read.
+    """
 
     battery: float | None = None
     charging: bool | None = None
     temperature_c: float | None = None
+    cell_c: float | None = None
+    reported: int | None = None
     worn: bool | None = None
     choice: Mode | None = None
 
@@ -64,7 +69,7 @@ class PowerState:
 
     mode: Mode = "performance"
     battery: float | None = None
-    since: int | None = None
+    reported: int | None = None
     saving: bool = False
     critical: bool = False
     hot: bool = False
@@ -75,14 +80,17 @@ class PowerState:
 
 def step(state: PowerState, reading: Reading, mono: int) -> PowerState:
     """The state after one reading at monotonic time `mono` (microseconds)."""
-    battery = _smoothed(state, reading, mono)
+    reported = mono if reading.reported is None else reading.reported
+    battery = _smoothed(state, reading, reported)
     charging = bool(reading.charging)
     saving, critical, hot = state.saving, state.critical, state.hot
     if battery is not None:
         critical = battery < CRITICAL[1] if critical else battery <= CRITICAL[0]
         saving = battery < SAVER[1] if saving else battery <= SAVER[0]
-    if reading.temperature_c is not None:
-        hot = reading.temperature_c > HOT[1] if hot else reading.temperature_c >= HOT[0]
+    heat = [(reading.temperature_c, HOT), (reading.cell_c, HOT_CELL)]
+    known = [(t, band) for t, band in heat if t is not None]
+    if known:
+        hot = any(t > band[1] if hot else t >= band[0] for t, band in known)
     off_since = state.off_since
     if reading.worn is not None:
         off_since = None if reading.worn else (mono if off_since is None else off_since)
@@ -92,7 +100,7 @@ def step(state: PowerState, reading: Reading, mono: int) -> PowerState:
     moved = replace(
         state,
         battery=battery,
-        since=mono,
+        reported=reported,
         saving=saving and not charging,
         critical=critical and not charging,
         hot=hot,
@@ -107,7 +115,7 @@ def _mode(state: PowerState, reading: Reading, *, charging: bool, unworn: bool) 
     if unworn:
         return "unworn"
     if state.hot:
-        return "cooldown"
+        return "cool-down"
     if charging:
         return "charging"
     if state.critical:
@@ -119,10 +127,11 @@ def _mode(state: PowerState, reading: Reading, *, charging: bool, unworn: bool) 
     return "performance" if state.battery is None else "balanced"
 
 
-def _smoothed(state: PowerState, reading: Reading, mono: int) -> float | None:
+def _smoothed(state: PowerState, reading: Reading, reported: int) -> float | None:
     if reading.battery is None or not 0 <= reading.battery <= 100:
         return state.battery
-    if state.battery is None or state.since is None:
+    if state.battery is None:
         return float(reading.battery)
-    share = 1.0 - math.exp(-max(0, mono - state.since) / US / SMOOTHING_S)
-    return state.battery + share * (reading.battery - state.battery)
+    if reported == state.reported:
+        return state.battery
+    return state.battery + NEW_SHARE * (reading.battery - state.battery)

@@ -7,24 +7,27 @@ Each loop here is thin: it takes a message, calls a pure step, publishes what ca
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from edge.bus import Bus, Subscription
 from edge.capture.base import Speed
-from edge.capture.device import read_device
+from edge.capture.device import GlassesLink, read_device
+from edge.capture.live import LiveCapture
 from edge.capture.sink import CaptureHealth
 from edge.clock import US, Clock, SystemClock
 from edge.config import Config
 from edge.engines import Engines
 from edge.errors import sentence_of
 from edge.logs import Log
-from edge.messages import Health, Message, Observation, RawWindow, Say, WindowCommitted
+from edge.messages import Health, Message, Observation, RawWindow, Say, ServiceDecided, WindowCommitted
 from edge.perception.light import LightPerception
 from edge.pipeline import Pipeline, Totals
 from edge.power import PowerState
 from edge.power import step as power_step
+from edge.proactive.alerts import alert
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
 from edge.voice.service import VoiceService
@@ -84,6 +87,7 @@ class Runtime:
     recording: str
     control: ControlServer
     recorder: Recorder | None = None
+    glasses: GlassesLink | None = None
     wall: SystemClock = field(default_factory=SystemClock)
     stopping: threading.Event = field(default_factory=threading.Event)
     paused: threading.Event = field(default_factory=threading.Event)
@@ -94,6 +98,7 @@ class Runtime:
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     began: int = 0
     power: PowerState = field(default_factory=PowerState)
+    told: deque[tuple[str, str, str]] = field(default_factory=deque)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
     _observed: Observation | None = None
@@ -140,6 +145,9 @@ class Runtime:
                 return
             elif self.live:
                 self._happened(self.pipeline.tick(self.clock.now()))
+            while self.told:
+                kind, key, text = self.told.popleft()
+                self._happened(self.pipeline.announce(kind, key, text))
 
     def _take_in(self, observation: Observation, stop: threading.Event) -> None:
         """One observation into the memory; while nothing can be written it waits, and so do those behind it."""
@@ -156,6 +164,34 @@ class Runtime:
         if self._stuck:
             self._stuck = ""
             self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
+
+    def hold(self, still: bool) -> None:
+        """Close camera and microphone, or open them again: the wearer's word, or what the glasses say."""
+        if still == self.paused.is_set():
+            return
+        (self.paused.set if still else self.paused.clear)()
+        if isinstance(self.capture, LiveCapture):
+            (self.capture.pause if still else self.capture.resume)()
+
+    def run_device(self, stop: threading.Event) -> None:
+        """What the glasses show into power, pause and alerts; what is delivered into a touch."""
+        glasses = self.glasses
+        if glasses is None:
+            return
+        alerts = self.bus.subscribe("decisions")
+        recording = True
+        while not self.wall.wait(stop, _WAIT_S):
+            now = glasses.step()
+            self.power = now.power
+            if now.recording != recording:
+                recording = now.recording
+                self.hold(not recording)
+            for kind, key, slots in now.announce:
+                self.told.append((kind, key, alert(kind).template.format(**dict(slots))))
+            while alerts.backlog():
+                message = alerts.get(0.0)
+                if isinstance(message, ServiceDecided) and message.decision.decision == "deliver":
+                    glasses.nudge(alert(message.service.type).priority >= 4)
 
     def run_health(self, stop: threading.Event) -> None:
         """Changes of state into the store and the log."""
@@ -212,6 +248,7 @@ class Runtime:
             "dropped": self.bus.dropped(),
             "voice": voice,
             "power": {"mode": self.power.mode, "battery": self.power.battery},
+            "glasses": self._glasses_told(),
             "language_models": self.engines.language_health(),
             "fell_back": fell_back,
             "services": self.states,
@@ -237,11 +274,26 @@ class Runtime:
         self.totals.count(messages)
         self.bus.publish([self._timed(m) if isinstance(m, Say) else m for m in messages])
 
+    def _glasses_told(self) -> dict[str, Any] | None:
+        if self.glasses is None:
+            return None
+        seen = self.glasses.glasses.state()
+        return {
+            "connected": seen.connected,
+            "battery": seen.percent,
+            "worn": seen.worn,
+            "muted": seen.muted,
+            "led": None if seen.led is None else seen.led.mode.name.lower(),
+            "notices": self.glasses.notices,
+            "last_error": self.glasses.last_error,
+        }
+
     def _powered(self, observation: Observation) -> Observation:
         """A live window carries the device's state at its end; a recording was made on another device."""
         if not self.live:
             return observation
-        self.power = power_step(self.power, read_device(), self.wall.mono())
+        if self.glasses is None:
+            self.power = power_step(self.power, read_device(), self.wall.mono())
         level = None if self.power.battery is None else round(self.power.battery)
         device = Device(battery=level, charging=self.power.mode == "charging", mode=self.power.mode)
         return Observation(replace(observation.window, device=device))

@@ -1,10 +1,21 @@
-"""What the device tells of itself: battery, charging and heat from the kernel's files."""
+"""What the device tells of itself, and what it is told: the kernel's files, or the glasses behind the bridge."""
 
 from __future__ import annotations
 
+import threading
+from collections import deque
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from edge.power import Reading
+from edge.clock import Clock
+from edge.power import MODES, PowerState, Reading
+from edge.power import step as power_step
+from firmware_bridge import protocol as p
+from firmware_bridge.errors import BridgeError
+from firmware_bridge.events import Deliver
+from firmware_bridge.host import Glasses
+from firmware_bridge.links import open_url
+from firmware_bridge.view import DeviceState
 
 SUPPLIES = Path("/sys/class/power_supply")
 ZONES = Path("/sys/class/thermal")
@@ -26,6 +37,131 @@ def read_device(supplies: Path = SUPPLIES, zones: Path = ZONES) -> Reading:
         break
     heat = [int(t) / 1000 for z in sorted(zones.glob("thermal_zone*")) if (t := _text(z / "temp")) and t.isdigit()]
     return Reading(battery=battery, charging=charging, temperature_c=max(heat, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class Companion:
+    """What the glasses want and are told: power, whether the wearer paused, whether anything may be recorded.
+
+    `announce` holds (alert type, key, slots) to be said; `light` is what the recording light shall do, None while the
+    glasses are out of reach.
+    """
+
+    power: PowerState = field(default_factory=PowerState)
+    paused: bool = False
+    recording: bool = True
+    light: bool | None = None
+    announce: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
+
+
+def follow(
+    before: Companion,
+    seen: DeviceState,
+    gestures: list[p.Gesture],
+    reported: int | None,
+    mono: int,
+    *,
+    need_light: bool,
+) -> Companion:
+    """The companion after what the glasses show at `mono` (monotonic microseconds).  Pure.
+
+    A long press pauses and resumes; nothing is recorded while paused, muted or taken off, nor, with `need_light`, while
+    the recording light does not shine.
+    """
+    cell = seen.battery
+    reading = Reading(
+        battery=seen.percent,
+        charging=None if cell is None else cell.charging in (p.Charging.CHARGING, p.Charging.FULL),
+        cell_c=None if cell is None or cell.temp_dc is None else cell.temp_dc / 10,
+        reported=reported,
+        worn=seen.worn,
+    )
+    power = power_step(before.power, reading, mono)
+    if not seen.connected:
+        power = replace(power, battery=None, reported=None)  # unknown, never stale
+    presses = sum(g.kind == p.GestureKind.LONG_PRESS for g in gestures)
+    paused = before.paused ^ bool(presses % 2)
+    dark = need_light and seen.led_failed is True
+    recording = not paused and not seen.muted and MODES[power.mode].tier != "off" and not dark
+    said: list[tuple[str, str, tuple[tuple[str, str], ...]]] = [
+        (f"battery_{level}", "battery", (("percent", str(level)),)) for level in power.warn
+    ]
+    if power.mode == "cool-down" and before.power.mode != "cool-down":
+        said.append(("too_hot", "heat", ()))
+    return Companion(power, paused, recording, recording if seen.connected else None, tuple(said))
+
+
+class GlassesLink:
+    """The glasses on the bus: `run` keeps the link, `step` turns what they show into what the runtime does."""
+
+    def __init__(self, url: str, clock: Clock, *, journal: Path | None, need_light: bool) -> None:
+        """Raises BridgeError when the address cannot be used."""
+        self._clock, self._need_light = clock, need_light
+        self._gestures: deque[p.Gesture] = deque(maxlen=64)
+        self._reported: int | None = None
+        self._shown: bool | None = None
+        self.companion = Companion()
+        self.notices = 0
+        self.last_error = ""
+        self.glasses = Glasses(open_url(url), clock.mono, self._wall, self._heard, journal=journal)
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep the link until `stop`."""
+        waker = threading.Thread(target=self._wake_on, args=(stop,), daemon=True)
+        waker.start()
+        self.glasses.run(stop)
+
+    def step(self) -> Companion:
+        """One look at the glasses; call it a few times a second from one thread."""
+        gestures = [self._gestures.popleft() for _ in range(len(self._gestures))]
+        seen = self.glasses.state()
+        now = self._clock.mono()
+        after = follow(self.companion, seen, gestures, self._reported, now, need_light=self._need_light)
+        if self.glasses.notice():
+            self.notices += 1
+            after = replace(after, announce=(*after.announce, ("link_lost", "glasses", (("part", "the glasses"),))))
+        self._show(after.light)
+        self.companion = after
+        return after
+
+    def nudge(self, strong: bool) -> None:
+        """Let the wearer feel an alert."""
+        self._send(p.Haptic(p.Pattern.DOUBLE if strong else p.Pattern.TICK, 160 if strong else 96, 1))
+
+    def close(self) -> None:
+        """Let go, after `run` has ended: the light goes out with the link."""
+        self.glasses.close()
+
+    def _show(self, light: bool | None) -> None:
+        if light is None:
+            self._shown = None
+        elif light != self._shown and self._send(
+            p.SetLed(p.Led.RECORDING, p.LedMode.ON if light else p.LedMode.OFF, 0)
+        ):
+            self._shown = light
+
+    def _send(self, message: p.Message) -> bool:
+        try:
+            self.glasses.send(message)
+        except BridgeError as error:  # shown in /health; tried again at the next look
+            self.last_error = str(error)
+            return False
+        self.last_error = ""
+        return True
+
+    def _heard(self, item: Deliver) -> bool:
+        if isinstance(item.message, p.Gesture):
+            self._gestures.append(item.message)
+        elif isinstance(item.message, p.Battery):
+            self._reported = self._clock.mono()
+        return True
+
+    def _wall(self) -> tuple[int, int]:
+        return self._clock.now(), self._clock.offset() // 60
+
+    def _wake_on(self, stop: threading.Event) -> None:
+        stop.wait()
+        self.glasses.wake()
 
 
 def _text(path: Path) -> str | None:

@@ -24,7 +24,7 @@ def run(readings: list[Reading], every_s: float = 30.0) -> list[PowerState]:
 def settled(reading: Reading, before: PowerState | None = None) -> PowerState:
     """The state after the same reading for ten minutes."""
     state = before or PowerState()
-    base = state.since or 0
+    base = state.reported or 0
     for n in range(20):
         state = step(state, reading, base + (n + 1) * 30 * US)
     return state
@@ -38,7 +38,7 @@ def settled(reading: Reading, before: PowerState | None = None) -> PowerState:
         (Reading(battery=40), "saver"),
         (Reading(battery=10), "critical"),
         (Reading(battery=10, charging=True), "charging"),
-        (Reading(battery=80, temperature_c=85), "cooldown"),
+        (Reading(battery=80, temperature_c=85), "cool-down"),
         (Reading(battery=80, choice="performance"), "performance"),
         (Reading(battery=9, choice="performance"), "critical"),
         (Reading(battery=80, worn=False), "unworn"),
@@ -57,9 +57,9 @@ def test_a_reading_on_the_edge_does_not_flap() -> None:
 
 def test_heat_has_overlapping_bands() -> None:
     hot = settled(Reading(battery=80, temperature_c=81))
-    warm = step(hot, Reading(battery=80, temperature_c=75), (hot.since or 0) + US)
-    cool = step(warm, Reading(battery=80, temperature_c=69), (warm.since or 0) + US)
-    assert [hot.mode, warm.mode, cool.mode] == ["cooldown", "cooldown", "balanced"]
+    warm = step(hot, Reading(battery=80, temperature_c=75), (hot.reported or 0) + US)
+    cool = step(warm, Reading(battery=80, temperature_c=69), (warm.reported or 0) + US)
+    assert [hot.mode, warm.mode, cool.mode] == ["cool-down", "cool-down", "balanced"]
     assert settled(Reading(battery=80, temperature_c=75)).mode == "balanced"
 
 
