@@ -32,7 +32,7 @@ class Alert:
     rearm_s: the same thing (type and key) is told again only after it has not been asked for during so many seconds.
     critical: passes quiet hours, budgets and the chosen frequency.
     step_s: inside a procedure the wearer follows, seconds between two of the type; nothing is merged there.
-    step_template: what is said there instead, with the same slots.
+    variants: named other ways to say it, with the same slots.
     """
 
     type: str
@@ -48,7 +48,7 @@ class Alert:
     once_a_day: bool = False
     critical: bool = False
     step_s: int = 20
-    step_template: str = ""
+    variants: tuple[tuple[str, str], ...] = ()
 
 
 # fmt: off
@@ -61,9 +61,9 @@ TABLE: tuple[Alert, ...] = (
     Alert("resource_reminder", 4, "{thing} {state}.", (("thing", "The stove"), ("state", "is still on")),
           "double", "chime", cooldown_s=300, staleness_s=180),
     Alert("task_reminder", 3, "You wanted to {what}.", (("what", "call the dentist about Friday"),),
-          "tick", "soft", cooldown_s=240, staleness_s=300, step_template="You passed over: {what}."),
+          "tick", "soft", cooldown_s=240, staleness_s=300, variants=(("step", "You passed over: {what}."), ("late", "Not yet today: {what}."))),
     Alert("memory_recall", 3, "{what}.", (("what", "You left your notebook on the desk"),),
-          "tick", "soft", cooldown_s=300, staleness_s=180, step_template="Last time here: {what}."),
+          "tick", "soft", cooldown_s=300, staleness_s=180, variants=(("step", "Last time here: {what}."),)),
     Alert("next_step_guidance", 2, "Next: {step}.", (("step", "add the milk and stir"),),
           "tick", "none", cooldown_s=10, staleness_s=45, merge_s=10, step_s=10),
     Alert("tool_use", 2, "{advice}.", (("advice", "Hold the drill with both hands"),),
@@ -135,10 +135,10 @@ def spoken_s(text: str) -> float:
     return len(text) / CHARS_PER_S + WORD_GAP_S * len(text.split())
 
 
-def speak(kind: str, *, in_procedure: bool = False, **slots: str) -> str:
+def speak(kind: str, *, variant: str = "", **slots: str) -> str:
     """The sentence of an alert with its slots filled, shortened at a word so that it can be said in 4 s."""
     row = alert(kind)
-    template = (row.step_template or row.template) if in_procedure else row.template
+    template = dict(row.variants)[variant] if variant else row.template
     filled = {name: " ".join(value.split()).rstrip(".!?,;: ") for name, value in slots.items()}
     text = template.format(**filled)
     while spoken_s(text) > SPEAKABLE_S:

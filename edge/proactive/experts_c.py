@@ -2,7 +2,7 @@
 
 A stated intention older than five minutes and still open is told at a turning point: an activity has ended, the wearer
 goes, comes back, or the time or occasion that was named has come.  Never near the moment it was said, at most once at
-a turning point, a few times in all, and ever more rarely.
+a turning point, a few times in all, and ever more rarely.  A routine that is late today is told once.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from edge.clock import US
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
 from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.routines import Routines
 from edge.proactive.turns import Turn, Turns
 from edge.retrieval.words import content, key
 from storage.records import Intention, Item, Service, Window
@@ -46,28 +47,31 @@ class EpisodicExpert:
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
         self._turns = Turns(wearer)
+        self._routines = Routines()
 
     def screen(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
-        """At most one reminder at this window; none at an idle closing, when nobody is there to be told."""
+        """At most one reminder of what was said and one of a routine at this window; none at an idle closing, when nobody is there to be told."""
         window = unit.window
         if window is None:
             return []
         items = items_of(window)
         self._turns.follow(unit, window, items, snapshot)
+        late = self._routines.late(unit, window, items, snapshot)
         old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
         if not old:
-            return []
+            return late
         turns = self._turns.of(unit, window, items, snapshot)
         best: tuple[tuple[int, int, int], Service] | None = None
         for intention in old:
             found = self._remind(intention, turns, unit, window, items, snapshot)
             if found is not None and (best is None or found[0] < best[0]):
                 best = found
-        return [] if best is None else [best[1]]
+        return late if best is None else [best[1], *late]
 
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
-        """Whether the intention is still open."""
-        del snapshot
+        """Whether the intention is still open, the routine still late."""
+        if service.key.startswith("late:"):
+            return self._routines.holds(service, unit, snapshot)
         number = int(service.key[1:].split("#")[0])
         return any(i.id == number for i in unit.intentions)
 

@@ -74,7 +74,7 @@ class ProcedureExpert:
         refs = (*event.refs, *window)
         if event.kind == "missing":
             first = event.undone[0]
-            text = speak("task_reminder", in_procedure=True, what=_act(steps[first]))
+            text = speak("task_reminder", variant="step", what=_act(steps[first]))
             return [service("task_reminder", event.t, text, refs, _key(run, first), unit, self.name)]
         if event.kind in ("finished", "idle"):
             ahead = run.next_steps()
@@ -87,7 +87,7 @@ class ProcedureExpert:
         found: list[Service] = []
         earlier = self._went_wrong(run, event, snapshot)
         if earlier is not None:
-            told = speak("memory_recall", in_procedure=True, what=_act(earlier.text))
+            told = speak("memory_recall", variant="step", what=_act(earlier.text))
             cited = (f"a{earlier.id}", *refs)
             found.append(service("memory_recall", event.t, told, cited, _key(run, event.step), unit, self.name))
         fault = self._fault(event, run)

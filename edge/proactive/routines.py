@@ -1,0 +1,108 @@
+"""Routines that are late today: what was begun on most recorded days by some time, and not yet today.
+
+A day of habits runs from four to four, so that what is done after midnight belongs to the evening before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edge.clock import US
+from edge.proactive.alerts import speak
+from edge.proactive.experts import Screening, service
+from storage.records import Item, Service, Window
+from storage.snapshot import Snapshot
+
+ACTIONS = ("start activity", "start task", "start recipe")  # how perception names the beginning of an activity
+DAY_US = 86_400 * US
+BEGINS_US = 4 * 3600 * US
+MIN_DAYS = 7
+LAST_DAYS = 14
+SHARE = 0.7  # of those days it was begun on at least so many
+SLACK_US = 15 * 60 * US  # so long after the latest usual beginning it is late
+GIVE_UP_US = 45 * 60 * US  # and so long after it a word about it comes too late
+# Nobody wants to be told of these.
+_PRIVATE = re.compile(r"toilet|bathroom visit|sleep|go(?:ing)? to bed")
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """An activity usually begun by `by` (microseconds into the day of habits), with the beginnings it rests on."""
+
+    label: str
+    by: int
+    refs: tuple[str, ...]
+
+
+class Routines:
+    """Knows the habits of the day at hand; they are worked out anew when a day begins, from what was known then."""
+
+    def __init__(self) -> None:
+        self._day: tuple[int, int] = (0, 0)
+        self._habits: tuple[Habit, ...] = ()
+
+    def late(self, unit: Screening, window: Window, items: Sequence[Item], snapshot: Snapshot) -> list[Service]:
+        """A reminder for a routine that is late at the end of this window; at most one, once a day each."""
+        day, into = _day(window.t_end, window.offset_s)
+        if self._day != (day, window.offset_s):
+            self._habits = habits(snapshot, day, window.offset_s)
+            self._day = (day, window.offset_s)
+        for habit in self._habits:
+            if not SLACK_US <= into - habit.by <= GIVE_UP_US:
+                continue
+            key = f"late:{habit.label}:{day}"
+            if self.begun(habit.label, day, window.offset_s, snapshot) or snapshot.services.with_key(
+                "task_reminder", key
+            ):
+                continue
+            seen = [i for i in items if i.kind != "speech"]
+            t = seen[-1].t if seen else window.t_start
+            refs = (*habit.refs, *(f"o{i.id}" for i in seen[-1:]), f"w{window.id}")
+            text = speak("task_reminder", variant="late", what=habit.label)
+            return [service("task_reminder", t, text, refs, key, unit, "C")]
+        return []
+
+    def holds(self, asked: Service, unit: Screening, snapshot: Snapshot) -> bool:
+        """Whether a routine that was late has still not begun."""
+        label, _, day = asked.key.removeprefix("late:").rpartition(":")
+        return not self.begun(label, int(day), unit.offset_s, snapshot)
+
+    def begun(self, label: str, day: int, offset_s: int, snapshot: Snapshot) -> bool:
+        """Whether an activity has begun on a day of habits."""
+        start = day * DAY_US + BEGINS_US - offset_s * US
+        return any(
+            i.object.lower() == label
+            for action in ACTIONS
+            for i in snapshot.trace.events(action, start, start + DAY_US)
+        )
+
+
+def habits(snapshot: Snapshot, today: int, offset_s: int) -> tuple[Habit, ...]:
+    """The habits shown by the recorded days before `today`, by label."""
+    first: dict[str, dict[int, tuple[int, int]]] = {}
+    days: set[int] = set()
+    until = today * DAY_US + BEGINS_US - offset_s * US
+    since = until - 4 * LAST_DAYS * DAY_US
+    for action in ACTIONS:
+        for item in snapshot.trace.events(action, since, until):
+            day, into = _day(item.t, item.offset_s)
+            days.add(day)
+            begun = first.setdefault(item.object.lower(), {})
+            if day not in begun or into < begun[day][0]:
+                begun[day] = (into, item.id)
+    recent = sorted(days)[-LAST_DAYS:]
+    if len(recent) < MIN_DAYS:
+        return ()
+    found = []
+    for label in sorted(first):
+        shown = [first[label][d] for d in recent if d in first[label]]
+        if len(shown) >= SHARE * len(recent) and not _PRIVATE.search(label):
+            found.append(Habit(label, max(into for into, _ in shown), tuple(f"o{number}" for _, number in shown[-3:])))
+    return tuple(found)
+
+
+def _day(t: int, offset_s: int) -> tuple[int, int]:
+    """The day of habits a time belongs to, and how far into it the time lies, microseconds."""
+    return divmod(t + offset_s * US - BEGINS_US, DAY_US)

@@ -1,0 +1,89 @@
+"""Routines that are late today."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edge.clock import US, ReplayClock
+from edge.config import Alerts, Memory
+from edge.memory.growth import Growth
+from edge.messages import ServiceDecided
+from edge.proactive.screening import Proactive
+from models.backends.fake import HashEmbedding
+from storage import Store
+from storage.records import Event, Window
+
+MONDAY = 1_772_409_600 * US  # Monday 2 March 2026, 00:00 UTC
+DAY = 86_400 * US
+EMBED = HashEmbedding().embed
+
+
+def at(day, clock):
+    hours, minutes = clock.split(":")
+    return MONDAY + day * DAY + (int(hours) * 60 + int(minutes)) * 60 * US
+
+
+def window(t, *acts, minutes=1):
+    events = tuple(Event(t + n * US, "wearer", "start activity", a) for n, a in enumerate(acts))
+    return Window("home", t, t + minutes * 60 * US, 0, events=events)
+
+
+def days(starts, label="lunch"):
+    """A morning window each day and one in which the activity begins (None: not that day)."""
+    made = []
+    for day, clock in enumerate(starts):
+        made.append(window(at(day, "09:00"), "reading"))
+        if clock is not None:
+            made.append(window(at(day, clock), label))
+    return made
+
+
+def late(windows):
+    store, clock = Store.open(None), ReplayClock()
+    growth = Growth(store, EMBED, Memory())
+    proactive = Proactive(store, Alerts(), clock)
+    out = []
+    for each in sorted(windows, key=lambda w: w.t_start):
+        out += proactive.step(growth.idle(each.t_start))
+        grown = growth.step(each)
+        clock.set(each.t_end, 0)
+        out += proactive.step(grown)
+    return [m.service for m in out if isinstance(m, ServiceDecided) and m.service.key.startswith("late:")]
+
+
+USUAL = ["12:10", "12:30", "12:20", "12:25", "12:15", None, "12:05", "12:20"]
+
+
+def test_lunch_is_late():
+    watch = [window(at(8, "09:00"), "reading"), *(window(at(8, f"12:{m:02d}")) for m in range(20, 60))]
+    found = late([*days(USUAL), *watch])
+    assert [s.text for s in found] == ["Not yet today: lunch."], "told once"
+    assert at(8, "12:45") <= found[0].t <= at(8, "12:46")
+    assert len(found[0].evidence) >= 4
+
+
+def test_not_when_it_has_begun_nor_long_after_nor_without_a_habit():
+    def watching(clock):
+        return window(at(8, clock))
+
+    begun = [window(at(8, "12:40"), "lunch"), watching("12:46")]
+    assert late([*days(USUAL), *begun]) == []
+    assert late([*days(USUAL), watching("15:00")]) == [], "nobody was there when it could have helped"
+    assert late([*days(USUAL[:5]), replace(watching("12:46"))]) == [], "five days are no habit"
+    seldom = ["12:10", None, None, "12:25", None, None, "12:05", "12:20"]
+    assert late([*days(seldom), watching("12:46")]) == []
+    assert late([*days(USUAL, "use toilet"), watching("12:46")]) == [], "some things are private"
+
+
+def test_after_midnight_belongs_to_the_evening_before():
+    evenings = [
+        window(at(d, c), "brushing teeth")
+        for d, c in ((0, "23:30"), (1, "23:40"), (3, "00:20"), (3, "23:20"), (4, "23:50"))
+    ]
+    evenings += [
+        window(at(6, "00:10"), "brushing teeth"),
+        window(at(6, "23:45"), "brushing teeth"),
+        window(at(7, "23:30"), "brushing teeth"),
+    ]
+    found = late([*evenings, window(at(8, "23:58")), window(at(9, "00:40"))])
+    assert [s.t for s in found] == [at(9, "00:40")], "usual by 00:20"
