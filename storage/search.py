@@ -1,7 +1,4 @@
-"""Hybrid search over one stratum: BM25 (FTS5) and dense (sqlite-vec), fused by reciprocal rank (GROVE, table 10).
-
-FTS5's bm25() has k1 = 1.2 and b = 0.75 built in; the paper uses k1 = 1.5.
-"""
+"""Hybrid search over one stratum: BM25 (storage.bm25) and dense (sqlite-vec), fused by reciprocal rank (GROVE, table 10)."""
 
 from __future__ import annotations
 
@@ -9,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from storage import bm25
+from storage.bm25 import Corpus
 from storage.connect import Connection
 from storage.records import Hit, Us
 from storage.vectors import Vector, pack
@@ -21,33 +20,49 @@ DEPTH = 5  # each ranking is read to DEPTH * k before fusion
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where a stratum's texts, vectors, times and visibility live; of a chain of versions only the `newest` counts."""
+    """How a stratum is searched: its texts and, where it has them, its vectors."""
 
-    fts: str
+    corpus: Corpus
     vec: str | None
-    owner: str
-    time: str
-    end: str
-    known: str
-    newest: str = "? IS NOT NULL"  # a condition with the cutoff as its one value
 
 
+def _plan(
+    fts: str, vec: str | None, owner: str, text: str, typical: int, *, size: str, known: str, time: str, end: str = "",
+    joins: str = "", newest: str = "",
+) -> Plan:  # fmt: skip
+    visible = f"{known} <= ?{newest}"
+    return Plan(Corpus(fts, owner, joins, visible, f"{end or time} >= ? AND {time} < ?", size, text, typical), vec)
+
+
+# `size` steps to the newest visible row, whose id is about how many there are.
 PLANS: dict[Stratum, Plan] = {
-    "item": Plan("item_fts", None, "item o JOIN window w ON w.id = o.window_id", "o.t", "o.t", "w.t_end"),
-    "window": Plan("window_fts", "window_vec", "window o", "o.t_start", "o.t_end", "o.t_end"),
-    "moment": Plan("moment_fts", "moment_vec", "moment o", "o.t", "o.t", "o.known"),
-    "episode": Plan("episode_fts", "episode_vec", "episode o", "o.t_start", "o.t_end", "o.known"),
-    "pattern": Plan(
-        "pattern_fts",
-        "pattern_vec",
-        "pattern_version o",
-        "o.known",
-        "o.known",
-        "o.known",
-        "NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = o.pattern_id AND n.known <= ? "
-        "AND n.version > o.version)",
+    "item": _plan(
+        "item_fts", None, "item", "o.text", 30, known="w.t_end", time="o.t", joins="CROSS JOIN window w ON w.id = o.window_id",
+        size="SELECT i.id FROM window w JOIN item i ON i.window_id = w.id WHERE w.t_end <= ? "
+        "ORDER BY w.t_end DESC, i.id DESC LIMIT 1",
     ),
-}
+    "window": _plan(
+        "window_fts", "window_vec", "window", "o.description || o.scene", 80, known="o.t_end", time="o.t_start", end="o.t_end",
+        size="SELECT id FROM window WHERE t_end <= ? ORDER BY t_end DESC, id DESC LIMIT 1",
+    ),
+    "moment": _plan(
+        "moment_fts", "moment_vec", "moment", "o.text || o.keywords", 80, known="o.known", time="o.t",
+        size="SELECT m.id FROM episode e JOIN moment m ON m.episode_id = e.id WHERE e.known <= ? "
+        "ORDER BY e.known DESC, m.id DESC LIMIT 1",
+    ),
+    "episode": _plan(
+        "episode_fts", "episode_vec", "episode", "o.subject || o.summary || o.keywords || o.description", 600,
+        known="o.known", time="o.t_start", end="o.t_end",
+        size="SELECT id FROM episode WHERE known <= ? ORDER BY known DESC, id DESC LIMIT 1",
+    ),
+    "pattern": _plan(  # of a chain of versions only the newest visible one counts
+        "pattern_fts", "pattern_vec", "pattern_version", "o.title || o.summary || o.keywords", 400,
+        known="o.known", time="o.known",
+        newest=" AND NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = o.pattern_id AND n.known <= ? "
+        "AND n.version > o.version)",
+        size="SELECT count(*) FROM pattern WHERE known <= ?",
+    ),
+}  # fmt: skip
 
 # Words that carry no content of their own; they would only make FTS5 walk long lists.
 STOPWORDS = frozenset(
@@ -121,14 +136,11 @@ STOPWORDS = frozenset(
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?", re.UNICODE)
 
 
-def match_expression(text: str) -> str:
-    """A safe FTS5 expression: each content word quoted, joined by OR; "" when there is none.
-
-    Quoting makes operators, columns and punctuation of the query plain words.
-    """
+def content_words(text: str) -> list[str]:
+    """The words of a query that carry content, each once; all of them when none does."""
     words = [w.lower() for w in _WORD.findall(text)]
     content = [w for w in words if w not in STOPWORDS] or words
-    return " OR ".join(f'"{w}"' for w in dict.fromkeys(content[:64]))
+    return list(dict.fromkeys(content))[: bm25.MOST_TERMS]
 
 
 def search(
@@ -147,29 +159,22 @@ def search(
     `vector` has shape (dim,) or is None for BM25 alone.  Raises BadVector on a wrong one.
     """
     plan = PLANS[stratum]
-    bounds = (until, -(2**62) if start is None else start, 2**62 if end is None else end, until)
-    visible = f"{plan.known} <= ? AND {plan.end} >= ? AND {plan.time} < ? AND {plan.newest}"
+    corpus = plan.corpus
+    span = (-(2**62) if start is None else start, 2**62 if end is None else end)
     depth = k * DEPTH
-    sparse: list[int] = []
-    expression = match_expression(text)
-    if expression:
-        sparse = [
-            row[0]
-            for row in db.execute(
-                f"SELECT f.rowid FROM {plan.owner} JOIN {plan.fts} f ON f.rowid = o.id "
-                f"WHERE {plan.fts} MATCH ? AND {visible} ORDER BY bm25({plan.fts}), f.rowid LIMIT ?",
-                (expression, *bounds, depth),
-            )
-        ]
+    words = content_words(text)
+    sparse = bm25.rank(db, corpus, words, until, span, depth) if words else []
     dense: list[int] = []
     query = None if vector is None else pack(vector, _dim(db))
     if query is not None and plan.vec is not None and any(query):
+        known = (until,) * corpus.visible.count("?")
         dense = [
             row[0]
             for row in db.execute(
-                f"SELECT rowid, distance FROM {plan.vec} WHERE embedding MATCH ? AND k = ? "
-                f"AND rowid IN (SELECT o.id FROM {plan.owner} WHERE {visible}) ORDER BY distance",
-                (query, min(depth, 4096), *bounds),
+                f"SELECT rowid, distance FROM {plan.vec} WHERE embedding MATCH ? AND k = ? AND rowid IN "
+                f"(SELECT o.id FROM {corpus.owner} o {corpus.joins} WHERE {corpus.visible} AND {corpus.inside}) "
+                "ORDER BY distance",
+                (query, min(depth, 4096), *known, *span),
             )
         ]
     return fuse(stratum, sparse, dense, k)

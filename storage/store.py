@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage import bm25, owner, rewind
 from storage import dump as dumping
-from storage import owner, rewind
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.episodes import EpisodeWriter
 from storage.errors import StorageError, StoreUnreadable
@@ -128,6 +128,7 @@ class Store:
             db.close()
             cls.open(path, create=False).close()
             return cls.open(path, space=space, read_only=True)
+        bm25.attach(db)
         return cls(path, db, stored, read_only=read_only, owned=owned)
 
     @contextmanager
@@ -218,7 +219,9 @@ class Store:
                 return self._writer
             if self._free:
                 return self._free.pop()
-        return connect(self.path, read_only=True)
+        db = connect(self.path, read_only=True)
+        bm25.attach(db)
+        return db
 
     def _check_open(self) -> None:
         if self._closed:
