@@ -46,16 +46,15 @@ def arrays(found: dict[int, Any]) -> dict[int, bytes]:
 
 
 def searched(s: Snapshot, h: History, rng: random.Random) -> Any:
-    """Which rows are found, by words and by vectors.  (The order may rest on how common a word is in the whole file.)"""
+    """What is found and in which order, by words and by vectors: how rare a word is must not be told by the future."""
     start, end = span(h, rng)
     query = np.asarray([rng.uniform(-1, 1) for _ in range(DIM)], dtype=np.float32)
     told: list[Any] = []
     for stratum in ("item", "window", "moment", "episode", "pattern"):
-        for vector in (None, query):
-            hits = s.search(stratum, "washing the cup, take a red door", vector, k=800, start=start, end=end)
-            told.append((stratum, sorted(h.id for h in hits)))
-        near = s.search(stratum, "", query, k=3)
-        told.append((stratum, [(h.id, h.dense_rank) for h in near]))
+        for text in ("washing the cup, take a red door", "plumber EXIT again"):
+            for vector in (None, query):
+                told += [stratum, s.search(stratum, text, vector, k=3, start=start, end=end)]
+        told += [stratum, s.search(stratum, "cup knife wash kitchen", k=200), s.search(stratum, "", query, k=3)]
     return told
 
 
