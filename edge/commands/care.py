@@ -31,8 +31,11 @@ def doctor(db: DbOption = None, as_json: JsonOption = False) -> None:
 
 @models.command("list")
 def models_list(as_json: JsonOption = False) -> None:
-    """Every model: role, size, licence, whether it is here and whole."""
+    """Every model: role, size, licence, whether it is here and whole, in which profiles it is."""
+    from models.manifest import load_profiles
+
     registry = _registry()
+    profiles = load_profiles()
     rows: list[dict[str, Any]] = []
     for entry in registry.entries:
         status = registry.status(entry.id)
@@ -40,14 +43,20 @@ def models_list(as_json: JsonOption = False) -> None:
             {
                 "id": entry.id,
                 "role": entry.role,
+                "default": entry.default,
                 "mb": round(sum(f.size for f in entry.files) / 1e6, 1),
                 "licence": entry.licence,
                 "installed": status.installed,
                 "verified": status.verified,
+                "profiles": " ".join(p.name for p in profiles if entry.id in p.models),
+                "memory_mb": entry.memory_mb,
+                "expected": [e.model_dump() for e in entry.expected],
+                "licence_url": entry.licence_url,
+                "state": "verified" if status.verified else "wrong" if status.installed else "absent",
                 "problem": status.problem or "",
             }
         )
-    emit(rows, as_json, ("id", "role", "mb", "licence", "installed", "verified"), "The manifest is empty.")
+    emit(rows, as_json, ("id", "role", "default", "mb", "licence", "state"), "The manifest is empty.")
 
 
 @models.command("verify")
@@ -69,14 +78,22 @@ def models_verify(
 
 @models.command("pull")
 def models_pull(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Which models to fetch.")],
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which models to fetch.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="All of a profile: light, starter, orin-8gb, orin-16gb, pi5, x86.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fetch models from their sources: resumable, checked, never half there."""
+    """Fetch models from their sources: resumable, checked, never half there.  What is here is not fetched again."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn
     from rich.progress import Progress as Bar
 
+    from edge.errors import UsageError
+
+    wanted = [*(ids or ()), *_of_profile(profile)]
+    if not wanted:
+        raise UsageError("Name the models to fetch, or a profile with --profile; see grove-edge models list.")
     registry = _registry()
     console = Console(stderr=True)
     rows = []
@@ -87,7 +104,7 @@ def models_pull(
         console=console,
         disable=not console.is_terminal,
     ) as bar:
-        for model_id in ids:
+        for model_id in dict.fromkeys(wanted):
             task = bar.add_task(model_id, total=None)
 
             def show(p: Progress, task: TaskID = task) -> None:
@@ -145,6 +162,18 @@ def serve(
     token = token_in(folder)
     typer.echo(f"http://127.0.0.1:{chosen}/health  (Authorization: Bearer, token in {folder / 'token'})")
     serve_health(chosen, snapshot, token, threading.Event())
+
+
+def _of_profile(name: str | None) -> tuple[str, ...]:
+    from edge.errors import UsageError
+    from models.manifest import load_profiles
+
+    if name is None:
+        return ()
+    profiles = {p.name: p.models for p in load_profiles()}
+    if name not in profiles:
+        raise UsageError(f"There is no profile {name}: choose of {', '.join(profiles)}.")
+    return profiles[name]
 
 
 def _registry() -> Registry:
