@@ -34,10 +34,11 @@ from edge.voice.service import VoiceService
 from storage import Store
 from storage.errors import StoreLocked, StoreUnwritable
 from storage.health import HealthEvent
-from storage.records import Device
+from storage.records import Device, Gap, Window
 
 _log = Log("runtime")
 _WAIT_S = 0.2
+_TRIES = 2  # how often a window is perceived before it is given up
 _RETRY_S = 2.0  # between tries to store what could not be stored
 
 
@@ -101,6 +102,7 @@ class Runtime:
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
+    _tries: int = 0
     _observed: Observation | None = None
     _last_commit: int | None = None
     _stuck: str = ""
@@ -116,54 +118,61 @@ class Runtime:
             self.captured.set()
 
     def run_perception(self, stop: threading.Event) -> None:
-        """Raw windows into observations, one at a time; a window whose perception died is tried once more."""
-        again = self._in_hand
-        self._in_hand = None
+        """Raw windows into observations, one at a time.
+
+        A window at which perception died is tried once more when it is started again; if that fails too, it is
+        remembered as one in which nothing could be perceived.
+        """
         while not stop.is_set():
-            raw = again or self.raw.get(_WAIT_S)
+            raw = self._in_hand or self.raw.get(_WAIT_S)
             if isinstance(raw, RawWindow):
-                self._in_hand = None if again is not None else raw
-                again = None
-                self.bus.publish([self._powered(o) for o in self.light.step(raw)])
-                self._in_hand = None
+                self._in_hand, self._tries = raw, self._tries + 1
+                seen = self.light.step(raw) if self._tries <= _TRIES else [_blind(raw)]
+                self.bus.publish([self._powered(o) for o in seen])
+                self._in_hand, self._tries = None, 0
             elif self.captured.is_set() and not self.raw.backlog():
                 self.perceived.set()
                 return
 
     def run_memory(self, stop: threading.Event) -> None:
-        """Observations into the memory, then the experts and the arbiter; the recording's end closes what is open."""
-        assert self._observations is not None
-        self._happened(self.pipeline.catch_up())
-        while not stop.is_set():
-            message = self._observed or self._observations.get(_WAIT_S)
-            if isinstance(message, Observation):
-                self._observed = message  # in hand until it is stored, whatever happens meanwhile
-                self._take_in(message, stop)
-            elif self.perceived.is_set() and not self._observations.backlog():
-                self._happened(self.pipeline.end())
-                self.grown.set()
-                return
-            elif self.live:
-                self._happened(self.pipeline.tick(self.clock.now()))
-            while self.told:
-                kind, key, text = self.told.popleft()
-                self._happened(self.pipeline.announce(kind, key, text))
+        """Observations into the memory, then the experts and the arbiter; the recording's end closes what is open.
 
-    def _take_in(self, observation: Observation, stop: threading.Event) -> None:
-        """One observation into the memory; while nothing can be written it waits, and so do those behind it."""
-        try:
-            self._happened(self.pipeline.step(observation.window))
-        except (StoreUnwritable, StoreLocked) as error:
-            if not self._stuck:
-                self._stuck = sentence_of(error)
-                _log.error("memory_stuck", cause=error)
-                self.bus.publish(Health(self.wall.now(), "memory", "stuck", self._stuck))
-            self.wall.wait(stop, _RETRY_S)
-            return
-        self._observed = None
-        if self._stuck:
-            self._stuck = ""
-            self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
+        While nothing can be written, an observation waits, and so do those behind it.
+        """
+        caught_up = False
+        while not (stop.is_set() or self.grown.is_set()):
+            try:
+                if not caught_up:
+                    self._happened(self.pipeline.catch_up())
+                    caught_up = True
+                self._grow_on()
+            except (StoreUnwritable, StoreLocked) as error:
+                if not self._stuck:
+                    self._stuck = sentence_of(error)
+                    _log.error("memory_stuck", cause=error)
+                    self.bus.publish(Health(self.wall.now(), "memory", "stuck", self._stuck))
+                self.wall.wait(stop, _RETRY_S)
+                continue
+            if self._stuck:
+                self._stuck = ""
+                self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
+
+    def _grow_on(self) -> None:
+        """Take in what has come; what raises here is done again, from where it was."""
+        assert self._observations is not None
+        message = self._observed or self._observations.get(_WAIT_S)
+        if isinstance(message, Observation):
+            self._observed = message  # in hand until it is stored, whatever happens meanwhile
+            self._happened(self.pipeline.step(message.window))
+            self._observed = None
+        elif self.perceived.is_set() and not self._observations.backlog():
+            self._happened(self.pipeline.end())
+            self.grown.set()
+        elif self.live:
+            self._happened(self.pipeline.tick(self.clock.now()))
+        while self.told:
+            self._happened(self.pipeline.announce(*self.told[0]))
+            self.told.popleft()
 
     def hold(self, still: bool) -> None:
         """Close camera and microphone, or open them again: the wearer's word, or what the glasses say."""
@@ -311,6 +320,12 @@ class Runtime:
         return round((now - then) / US, 1)
 
 
-def told(error: BaseException) -> str:
-    """An error in a line."""
-    return f"{type(error).__name__}: {sentence_of(error)}"
+def _blind(raw: RawWindow) -> Observation:
+    """A window in which nothing could be perceived, and why it is empty."""
+    gap = Gap(raw.recording, raw.t_start, raw.t_end, "perception failed")
+    _log.error("window_not_perceived", recording=raw.recording, t_start=raw.t_start)
+    window = Window(
+        raw.recording, raw.t_start, raw.t_end, raw.offset_s, made_by="light", frames=max(1, len(raw.frames)),
+        gaps=(*raw.gaps, gap),
+    )  # fmt: skip
+    return Observation(window)
