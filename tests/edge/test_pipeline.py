@@ -14,13 +14,13 @@ import pytest
 from edge.bus import Bus
 from edge.clock import ReplayClock
 from edge.config import Config
-from edge.messages import Health, Message, Observation
-from edge.pipeline import Pipeline, Totals
+from edge.messages import Health, Message, Observation, RawWindow
+from edge.pipeline import Pipeline
 from edge.recorder import read_trace
 from edge.runtime import Options, Runtime
 from storage import EmbeddingSpace, Store, Transaction
 from storage.errors import StoreUnwritable
-from storage.records import Window
+from storage.records import Gap, Window
 
 SPACE = EmbeddingSpace("wordllama-256", 256)
 
@@ -114,18 +114,26 @@ def test_a_recording_that_goes_on_is_taken_back_once(disk: Disk, windows: list[W
         assert list(store.dump()) == expected
 
 
-def test_observations_wait_for_a_full_disk(disk: Disk, windows: list[Window], embed: Any, tmp_path: Path) -> None:
+def device(folder: Path, store: Store, embed: Any, **more: Any) -> Runtime:
+    """A runtime of which only the memory and perception stages are there."""
+    nothing: Any = SimpleNamespace()
+    parts: dict[str, Any] = {
+        "config": Config(), "options": Options(folder / "m.db"), "clock": ReplayClock(), "bus": Bus(folder / "spool"),
+        "store": store, "engines": nothing, "capture": nothing, "live": False, "light": nothing, "voice": nothing,
+        "raw": nothing, "recording": "made", "control": nothing, **more,
+    }  # fmt: skip
+    return Runtime(**parts, pipeline=Pipeline(store, embed, Config(), ReplayClock()))
+
+
+@pytest.mark.parametrize("after", [0, 1, 12, 13, 40])
+def test_observations_wait_for_a_full_disk(
+    after: int, disk: Disk, windows: list[Window], embed: Any, tmp_path: Path
+) -> None:
     """The memory service itself: it stays up, says what is wrong, and goes on with the very observation."""
     expected, _ = uninterrupted(windows, embed)
-    bus = Bus(tmp_path / "spool")
-    changes = bus.subscribe("health")
     with Store.open(tmp_path / "m.db", space=SPACE) as store:
-        nothing: Any = SimpleNamespace()
-        runtime = Runtime(
-            config=Config(), options=Options(tmp_path / "m.db"), clock=ReplayClock(), bus=bus, store=store, engines=nothing,
-            capture=nothing, live=False, light=nothing, pipeline=Pipeline(store, embed, Config(), ReplayClock()),
-            voice=nothing, raw=nothing, recording="made", control=nothing, totals=Totals(),
-        )  # fmt: skip
+        runtime = device(tmp_path, store, embed)
+        changes = runtime.bus.subscribe("health")
         tries = [0]
 
         def wait(stop: threading.Event, seconds: float) -> bool:
@@ -135,15 +143,59 @@ def test_observations_wait_for_a_full_disk(disk: Disk, windows: list[Window], em
             return stop.is_set()
 
         runtime.wall = SimpleNamespace(now=lambda: 7, mono=lambda: 7, wait=wait)  # type: ignore[assignment]
-        disk.full = lambda n: n > disk_at
-        disk_at = disk.writes + 12
+        last = disk.writes + after
+        disk.full = lambda n: n > last
         for w in windows:
-            bus.publish(Observation(w))
+            runtime.bus.publish(Observation(w))
         runtime.perceived.set()
         runtime.run_memory(threading.Event())
         assert runtime.grown.is_set()
         assert list(store.dump()) == expected
         assert tries[0] == 3
-    told = [changes.get(0) for _ in range(2)]
-    assert told == [Health(7, "memory", "stuck", "No space left."), Health(7, "memory", "ok", "written again")]
+    told = [changes.get(0) for _ in range(3)]
+    assert told == [Health(7, "memory", "stuck", "No space left."), Health(7, "memory", "ok", "written again"), None]
     assert runtime.totals.windows == len(windows)
+
+
+class Eyes:
+    """Perception that dies at some windows, so many times each."""
+
+    def __init__(self, deaths: dict[int, int]) -> None:
+        self.deaths = deaths
+
+    def step(self, raw: RawWindow) -> list[Observation]:
+        if self.deaths.get(raw.t_start, 0) > 0:
+            self.deaths[raw.t_start] -= 1
+            raise RuntimeError("the engine crashed")
+        return [Observation(Window("r", raw.t_start, raw.t_end, 0, description="seen"))]
+
+
+def test_a_window_at_which_perception_dies_is_not_lost(embed: Any, tmp_path: Path) -> None:
+    """Tried again once; then remembered as one in which nothing could be perceived, with the reason."""
+    with Store.open(None, space=SPACE) as store:
+        bus = Bus(tmp_path / "spool")
+        raw = bus.subscribe("raw_windows")
+        runtime = device(tmp_path, store, embed, bus=bus, raw=raw, light=Eyes({30: 1, 60: 2, 90: 9}))
+        seen = bus.subscribe("observations")
+        early = Gap("r", 90, 95, "camera lost")
+        for t in range(0, 150, 30):
+            bus.publish(RawWindow("r", t, t + 30, 3600, (), None, (early,) if t == 90 else ()))
+        runtime.captured.set()
+        deaths = 0
+        while not runtime.perceived.is_set():
+            try:
+                runtime.run_perception(threading.Event())  # as the supervisor starts it again
+            except RuntimeError:
+                deaths += 1
+        assert deaths == 5
+        got = [m.window for m in iter(lambda: seen.get(0), None) if isinstance(m, Observation)]
+        assert [(w.t_start, w.description) for w in got] == [
+            (0, "seen"),
+            (30, "seen"),
+            (60, ""),
+            (90, ""),
+            (120, "seen"),
+        ]
+        assert got[2].gaps == (Gap("r", 60, 90, "perception failed"),)
+        assert got[3].gaps == (early, Gap("r", 90, 120, "perception failed"))
+        assert (got[2].offset_s, got[2].frames) == (3600, 1)
