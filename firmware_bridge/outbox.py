@@ -43,7 +43,7 @@ class Outbox:
         self._window = 0
         self._flying: dict[int, Entry] = {}  # sent in this session, not committed: at most one window
         self._unsent = self.base()
-        self._srtt = self._deviation = 0
+        self._srtt = self._deviation = self._progress_us = 0
         self._wait = WAIT_FIRST_US
         self._fast: list[Entry] = []
 
@@ -88,6 +88,7 @@ class Outbox:
         for _ in range(max(0, min(count, len(self._entries)))):
             entry = self._entries.pop(self.base())
             self._flying.pop(entry.seq, None)
+            self._progress_us = now_us
             if entry.tries == 1 and not entry.seen:  # after a second try nobody knows which one was answered (Karn)
                 self._measure(now_us - entry.sent_us)
         if ahead(self.base(), self._unsent) > 0:
@@ -116,11 +117,10 @@ class Outbox:
             if not entry.seen and entry.seq in self._flying:
                 yield self._sent(entry, now_us), True
         self._fast = []
-        expired = [e for e in self._flying.values() if now_us - e.sent_us >= (WAIT_MOST_US if e.seen else self._wait)]
+        expired = [e for e in self._flying.values() if (due := self._due_us(e)) is not None and now_us >= due]
         if expired:
             self._wait = min(2 * self._wait, WAIT_MOST_US)
         for entry in expired:
-            entry.seen = False  # seen so long ago without a commit: the peer may have lost it
             yield self._sent(entry, now_us), True
         end = (self.base() + self._window) & 0xFFFFFFFF
         while self._unsent != self._next and ahead(self._unsent, end) < 0:
@@ -131,8 +131,13 @@ class Outbox:
 
     def deadline(self) -> int | None:
         """When ``due`` has something to send again; None when nothing is on its way."""
-        times = [e.sent_us + (WAIT_MOST_US if e.seen else self._wait) for e in self._flying.values()]
-        return min(times) if times else None
+        return min((due for e in self._flying.values() if (due := self._due_us(e)) is not None), default=None)
+
+    def _due_us(self, entry: Entry) -> int | None:
+        """When an entry is sent again. Of those the peer has seen only the oldest is, to ask whether it is committed."""
+        if not entry.seen:
+            return entry.sent_us + self._wait
+        return max(entry.sent_us, self._progress_us) + self._wait if entry.seq == self.base() else None
 
     def _sent(self, entry: Entry, now_us: int) -> Entry:
         entry.tries += 1

@@ -6,7 +6,7 @@
     [line]      corrupt = 0.05  drop = 0.01 ...
     [[event]]   at_s = 10     do = "wear"
     [[event]]   at_s = 60     do = "ambient"   value = 41
-    [[expect]]  at_s = 70     mode = "cooldown"                  # for the runtime's tests; free keys
+    [[expect]]  at_s = 70     mode = "cool-down"                  # for the runtime's tests; free keys
 
 ``at_s`` is seconds of the world since the simulation began.
 """

@@ -599,15 +599,21 @@ static void send_entry(gb_device *d, uint64_t now, uint32_t seq) {
     transmit(d, now, entry->number, flags, seq, entry->payload, entry->size);
 }
 
+/* When an entry is sent again. Of those the host has seen only the oldest is, to ask whether it is committed. */
+static uint64_t due_at(const gb_device *d, uint32_t seq, uint64_t wait) {
+    const gb_flight *flight = &d->flight[seq % GB_QUEUE];
+    if (!flight->seen) return flight->sent_us + wait;
+    if (seq != d->keep->base_seq) return GB_NEVER;
+    return (flight->sent_us > d->progress_at ? flight->sent_us : d->progress_at) + wait;
+}
+
 /* Send what has waited too long, then what is new, at most one window ahead of the host's commits. */
 static void pump(gb_device *d, uint64_t now) {
     bool expired = false;
     uint64_t wait = d->wait;
     if (!d->up) return;
     for (uint32_t seq = d->keep->base_seq; seq != d->unsent; seq++) {
-        gb_flight *flight = &d->flight[seq % GB_QUEUE];
-        if (now - flight->sent_us < (flight->seen ? WAIT_MOST_US : wait)) continue;
-        flight->seen = false;
+        if (now < due_at(d, seq, wait)) continue;
         expired = true;
         send_entry(d, now, seq);
     }
@@ -638,6 +644,7 @@ static void acknowledge(gb_device *d, uint64_t now, uint32_t committed, uint32_t
         gb_flight *flight = &d->flight[d->keep->base_seq % GB_QUEUE];
         if (flight->tries == 1 && !flight->seen) measure(d, now - flight->sent_us);
         memset(flight, 0, sizeof *flight);
+        d->progress_at = now;
         d->keep->base_seq = d->keep->base_seq + 1;
     }
     if (ahead(d->keep->base_seq, d->unsent) > 0) d->unsent = d->keep->base_seq;
@@ -1146,9 +1153,6 @@ uint64_t gb_deadline(const gb_device *d) {
     }
     sooner(&least, d->sent_at + KEEPALIVE_US);
     sooner(&least, d->heard_at + silence_us(d));
-    for (uint32_t seq = d->keep->base_seq; seq != d->unsent; seq++) {
-        const gb_flight *flight = &d->flight[seq % GB_QUEUE];
-        sooner(&least, flight->sent_us + (flight->seen ? WAIT_MOST_US : d->wait));
-    }
+    for (uint32_t seq = d->keep->base_seq; seq != d->unsent; seq++) sooner(&least, due_at(d, seq, d->wait));
     return least;
 }

@@ -504,7 +504,7 @@ typedef struct {
     /* sending */
     uint32_t unsent;
     gb_flight flight[GB_QUEUE];
-    uint64_t srtt, deviation, wait;
+    uint64_t srtt, deviation, wait, progress_at;
     /* receiving */
     gb_frame early[GB_WINDOW];
     bool early_used[GB_WINDOW];

@@ -80,6 +80,27 @@ def test_nothing_is_acknowledged_before_it_is_committed(pair) -> None:
     assert numbers(link.host.got) == list(range(5)) and link.device.session.queued == 0
 
 
+def test_a_lost_last_acknowledgement_is_asked_for_soon(pair) -> None:
+    link = pair()
+    link.open()
+    link.run(3_000_000)
+    link.host.slow = []
+    for i in range(3):
+        link.send(link.device, p.Worn(i, True))
+    link.run(5_000)
+    link.put(link.device, link.device.session.feed(link.now, transmitted(link.host.session.feed(link.now, b""))))
+    seen = p.pack(p.Ack(0, 0b111))[1]  # all three have arrived, none is committed
+    link.put(
+        link.device, link.device.session.feed(link.now, encode_frame(Frame(2, 0, link.host.nonce & 0xFFFF, 0, seen)))
+    )
+    for item in link.host.slow:
+        link.host.commit(link.now, item)  # and the acknowledgements of the commits are lost
+    began = link.now
+    link.run(3_000_000, until=lambda: link.device.session.queued == 0)
+    assert link.device.session.queued == 0 and link.now - began < 300_000
+    assert link.device.session.stats.resent == 1
+
+
 def test_commits_out_of_order_are_refused_and_repeats_harmless(pair) -> None:
     link = pair()
     link.open()
