@@ -153,6 +153,8 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
             f["part"] for f in json.loads(device.command("doctor", "--json", "--db", str(device.db)).stdout)
         }
 
+        asked = device.command("ask", "when did I first read ROOM 0?", "--db", str(device.db), "--json")
+        assert (asked.returncode, asked.stderr) == (0, ""), "a running memory can be asked"
         second = device.start(**{"--db": device.home / "other.db", "--record": device.home / "other.jsonl"})
         told = second.communicate(timeout=60)
         assert second.returncode == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import select
 import signal
 import subprocess
@@ -137,6 +138,28 @@ def test_killed_again_and_again_it_ends_the_same(trace: Path, whole: list[str], 
         assert report.skipped == held
         assert list(store.dump()) == whole
         assert store.integrity() == []
+
+
+@pytest.mark.parametrize(("blocks", "among"), [(300, False), (1_000, False), (4_700, True)])
+def test_a_full_disk_in_the_middle_is_one_sentence_and_goes_on_later(
+    blocks: int, among: bool, trace: Path, whole: list[str], tmp_path: Path, embed: Any
+) -> None:
+    """The kernel refuses to let a file grow past so many kilobytes: before the first row, and among the rows."""
+    path = tmp_path / "m.db"
+    limit = (blocks * 1024, blocks * 1024)
+    told = subprocess.run(
+        [sys.executable, "-m", "edge.cli", "replay", str(trace), "--db", str(path), "--json"],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )  # fmt: skip
+    assert (told.returncode, told.stdout) == (1, "")
+    assert told.stderr.count("\n") == 1
+    assert told.stderr.startswith("storage.unwritable: ")
+    with Store.open(path, space=SPACE) as store:
+        assert store.integrity() == []
+        report = replay(trace, store, embed, Config())
+        assert (0 < report.skipped < 180) == among
+        assert list(store.dump()) == whole
 
 
 @pytest.fixture
