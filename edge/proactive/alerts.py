@@ -55,7 +55,7 @@ class Alert:
 TABLE: tuple[Alert, ...] = (
     # --- the ten services --------------------------------------------------------------------------------------------
     Alert("safety", 5, "Careful: {hazard}.", (("hazard", "your fingers are near the blade"),),
-          "long", "alarm", cooldown_s=10, staleness_s=15, merge_s=10, rearm_s=60, critical=True),
+          "long", "alarm", cooldown_s=10, staleness_s=35, merge_s=10, rearm_s=60, critical=True),  # a window is up to 30 s
     Alert("error_recovery", 4, "{mistake}: {remedy}.", (("mistake", "Two spoons"), ("remedy", "it says one spoon")),
           "double", "chime", cooldown_s=30, staleness_s=60, merge_s=20),
     Alert("resource_reminder", 4, "{thing} {state}.", (("thing", "The stove"), ("state", "is still on")),

@@ -1,4 +1,4 @@
-"""Expert A, the present: what is left open, on or behind (resource_reminder), by rules.
+"""Expert A, the present: acute danger (safety) and what is left open, on or behind (resource_reminder), by rules.
 
 Two occasions: the wearer goes (out, to bed, out of the room) while something stands open or on; or the wearer has been
 busy with other things, or in another place, for longer than the thing may stand so.  Nagging is the worse fault: where
@@ -14,6 +14,7 @@ from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.belongings import Belongings
 from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.hazards import warnings
 from edge.proactive.leaving import SPAN_US, Going, Sign, going, places, signs
 from edge.proactive.openings import (
     TRUST_ACTS,
@@ -33,10 +34,10 @@ DONE_US = 1200 * US  # the longest away_s of the table, over which doings are co
 
 
 class PresentExpert:
-    """Asks for resource_reminder.  What it keeps is read back from the store when it does not fit the unit."""
+    """Asks for safety and resource_reminder.  What it keeps is read back from the store when it does not fit the unit."""
 
     name = "A"
-    types: tuple[str, ...] = ("resource_reminder",)
+    types: tuple[str, ...] = ("safety", "resource_reminder")
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
@@ -65,11 +66,14 @@ class PresentExpert:
         if not asked:
             asked += self._after_long(unit, items, books)
         asked += self._belongings.left_behind(unit, leaves)
-        return [s for s in asked if not _asked_before(s, snapshot)][:2]
+        dangers = warnings(unit, window, items, self._wearer)
+        return dangers + [s for s in asked if not _asked_before(s, snapshot)][:2]
 
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
-        """Whether what was to be told still stands open, on or behind."""
+        """Whether what was to be told still stands open, on or behind; a danger is told or past."""
         del snapshot
+        if service.type == "safety":
+            return False
         standing = fold(self._acts, unit.known).standing
         names = {f"{s.closure.name}@{s.t // US}" for s in standing.values()}
         kept = service.key.split(":")[0].split("+")

@@ -1,0 +1,46 @@
+"""Signs of acute danger in single sentences, and everyday life that only sounds like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from edge.proactive.alerts import SPEAKABLE_S, speak, spoken_s
+from edge.proactive.hazards import TABLE, warning
+
+DANGERS = {
+    "blade": ["Her thumb is under the knife.", "cuts towards his hand", "grabs the falling knife by the blade"],
+    "distraction": ["looks away while cutting bread", "slices the loaf while looking at the phone"],
+    "burn": ["touches the hot pan without a glove", "The hand is right above the boiling water.", "a bare hand on the hot tray"],
+    "fire": ["The paper lies on top of the burner.", "the oil in the pan is on fire"],
+    "slippery floor": ["spills oil on the floor", "walks over the wet tiles"],
+    "broken glass": ["The jar shatters on the floor.", "shards of glass near the bare feet"],
+    "fall": ["the chair wobbles under the wearer", "loses her balance on the stairs", "stands on the top step of the ladder"],
+    "traffic": ["crosses the street while looking at the phone", "A car is approaching fast from the left.", "driving while texting"],
+    "electricity": ["plugs in the kettle with wet hands", "pokes a fork into the toaster", "touches an exposed wire"],
+    "fumes": ["pours vinegar into the bucket with bleach"],
+}  # fmt: skip
+HARMLESS = [
+    "cut carrot", "put knife in drawer", "washes the knife with her fingers", "holds the knife by the handle", "turn on hob",
+    "takes the hot tray out with oven gloves", "boil water", "wipes spilled water from the floor", "sweeps up the broken glass",
+    "puts the plate near the knife rack", "looks at the phone", "chops an onion", "A car is parked by the road.",
+    "walks along the street", "stands on the balcony", "On the television a car speeds towards a wall.",
+    "lights the candle", "puts the kettle on the burner", "dries wet hands with a towel", "climbs the stairs",
+    "puts bleach on the shelf next to the vinegar", "the dog runs over the toy", "warms hands by the fireplace",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in DANGERS.items() for t in texts])
+def test_dangers(name, text):
+    found = warning(text)
+    assert found is not None and found.name == name
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_everyday_life(text):
+    assert warning(text) is None
+
+
+def test_each_hazard_is_tested_and_can_be_said():
+    assert set(DANGERS) == {h.name for h in TABLE}
+    for hazard in TABLE:
+        assert spoken_s(speak("safety", hazard=hazard.say)) <= SPEAKABLE_S / 1.5, "a warning is short"
