@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
+    "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -27,6 +27,7 @@ _TIME = r"(?:when|(?:at )?what time|(?:at )?what hour|(?:at )?what moment)(?: ex
 _DAYS = r"(?:(?:different|distinct|recorded|all) )*(?:days?|dates?)"
 _NEXT = r"(?:(?:next|then|right|just|immediately|directly|straight|shortly|straightaway) )*"
 _WHAT = r"(?:what|which|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))(?: else)?"
+_SEE = r"(?:see|seen|saw|spot|spotted|notice|noticed|come across)"
 _THING = r"(?:what|which|(?:what|which)(?: was| is|'s) the|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))"
 _INGREDIENT = r"which of (?:these|the following) ingredients? (?:is|are|was|were)"
 
@@ -56,6 +57,10 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("duration", r"how long (?:was|lasted|did) (?:the |my )?(?P<vp>.+?)(?: last| take)?"),
     ("count", rf"how (?:many times|often|frequently)(?: (?:in (?:all|total)|altogether|so far))* {_AI} {_EVER}(?P<vp>.+?)(?: (?:in (?:all|total)|so far|until now|up to now|altogether))*"),
     ("count", r"(?:what is |what was )?(?:the )?number of times {ai} (?P<vp>.+)".replace("{ai}", _AI)),
+    ("how_many", r"how many (?P<obj>[\w -]+?) (?:(?:did|have|had|could|can) (?:i|we) (?:see|seen|spot|spotted|notice|noticed|count)|(?:was|were|is|are) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around))(?: .*)?"),
+    ("looks", r"(?:what|which) (?P<unit>colou?r)s? (?:was|were|is|are|did|does|do|has|have|had)(?: i see on)? (?P<obj>.+?)(?: have| had| painted)?"),
+    ("looks", r"what (?:was|were|is|are) the (?P<unit>colou?r)s? of (?P<obj>.+)"),
+    ("looks", r"(?:what|how) (?:did|does|do) (?P<obj>(?:the|my|that|this|our) [\w -]+?) look(?P<unit>)(?: like)?"),
     ("count", r"how many (?P<obj>.+?) (?:did|have) (?:i|we) (?P<verb>\w+(?: up| out| down| away| off| on)?)(?: in (?:all|total)| so far)*"),
     # procedures
     ("wrong", r"(?:what|where|did anything|was anything|which|was there)\b.*?(?:went wrong|go wrong|was wrong|(?:i )?(?:do|did|done|get|got) wrong|mistakes?|errors?|slips?)\b(?: (?:did i make|i made|was made|happened|occurred|have i made|was there|was it|i|when|while|at|in|with|during|on|for))*(?: the)?(?: step)?\b(?P<vp>.*)"),
@@ -102,6 +107,11 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("day", r"(?:summari[sz]e|sum up|recap|describe)(?: (?:of|for me|me))? ?(?:my|the|a)? ?(?:day|week|morning|afternoon|evening|summary|recap)?(?: of| for)?(?: my day)?"),
     ("day", r"(?:how was|what was|what did i do (?:all|the whole|with)) (?:my )?(?:day|week|morning|afternoon|evening)?"),
     ("day", r"(?:a |the )?(?:summary|recap|overview) (?:of|for) ?(?:my |the )?(?:day|week|morning|afternoon|evening)?"),
+    # seeing
+    ("seen_which", rf"(?:what|which)(?: all)?(?: (?:kinds?|sorts?|types?) of)? ?(?P<obj>(?!colou?r|time|day|one\b)[\w -]*?)(?: else| all)? ?{_AI} {_EVER}(?:{_ORD} )?{_SEE}{_ORD_END}(?: (?:there|around|in (?:my )?view))?"),
+    ("seen_which", r"(?:what|which)(?: (?:kinds?|sorts?|types?) of)? (?P<obj>(?!colou?r|time|day)[\w -]+?) (?:was|were|is|are) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around|to be seen)"),
+    ("seen_which", rf"{_AI} {_EVER}{_SEE} any ?thing(?P<obj>)(?: interesting| else)?"),
+    ("in_view", r"(?:what|which things|which objects)(?: all| else| things?)? (?:was|were|is|are|stood|lay|stands|lies|stand|lie|sat|sits|could i see|can i see|did i see|do i see) (?P<vp>(?:on top of|on|in|at|under|behind|beside|near|next to|in front of|by|around|inside|with|within|there|visible)\b.*)"),
     # times
     ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?{_EVER}(?P<vp>.+?){_ORD_END}"),
     ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time
+from edge.agent.phrases import act_done, spoken_time
 from edge.agent.question import Clause, Query
 from edge.agent.view import Scope, View, label_of
 from edge.retrieval import words
@@ -134,7 +134,9 @@ def before_than(view: View, q: Query) -> Draft | None:
         missing = q.clauses[0 if a is None else 1]
         seen = a or b
         value = "no" if a is None else "yes"
-        return Draft("yes_no", value, f"I have not seen you {missing.text}.", proof([seen] if seen else []), 0.5)
+        return Draft(
+            "yes_no", value, f"I have no record that you {act_done(missing)}.", proof([seen] if seen else []), 0.5
+        )
     yes = a.t < b.t if q.ordinal != "after" else a.t > b.t
     said = f"{'Yes' if yes else 'No'}: {q.clauses[0].text} {spoken_time(view, a.t)}, {q.clauses[1].text} {spoken_time(view, b.t)}."
     return Draft("yes_no", "yes" if yes else "no", said, proof([a, b]), 0.9)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import date, timedelta
 from statistics import median
 
+from edge.agent import rules_seen
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
 from edge.agent.question import Query
 from edge.agent.rules_sessions import session
-from edge.agent.view import Scope, View, label_of
+from edge.agent.view import Scope, View, label_of, seeing
 from edge.retrieval import words
 from edge.retrieval.skills import once
 from storage.records import Item
@@ -19,6 +20,8 @@ NEVER = "never"
 
 def when(view: View, q: Query) -> Draft | None:
     """The first or last time; "never" when the act is one that would have been seen."""
+    if seeing(q.clause):
+        return rules_seen.when(view, q)
     scope = view.scope(q)
     items = view.occurrences(q.clause, scope)
     if not items and q.clause.quote:
@@ -31,7 +34,7 @@ def when(view: View, q: Query) -> Draft | None:
         return Draft(
             "time",
             NEVER,
-            f"I have not seen you {q.clause.text} {_scope_words(q)}.".replace(" .", "."),
+            f"I have no record that you {act_done(q.clause)} {_scope_words(q)}.".replace(" .", "."),
             confidence=0.7,
         )
     item = items[0] if q.ordinal == "first" or (scope.named and not q.ordinal) else items[-1]
@@ -43,6 +46,8 @@ def when(view: View, q: Query) -> Draft | None:
 
 def did(view: View, q: Query) -> Draft | None:
     """Yes with the times, or no."""
+    if seeing(q.clause):
+        return rules_seen.did(view, q)
     scope = view.scope(q)
     items = view.occurrences(q.clause, scope)
     if not items and q.clause.quote:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.agent.question import Clause, Query
-from edge.retrieval import words
+from edge.retrieval import sights, words
 from edge.retrieval.timephrase import Us, Zone
 from storage.lookup import Stretch, all_words, phrase
 from storage.records import Item, ItemKind
@@ -25,6 +25,7 @@ DATED: tuple[ItemKind, ...] = ("event", "caption", "text", "speech")
 SHORT_US = 4 * 3_600_000_000  # a stretch this short is read whole
 WORDS = 24  # words of a long text that are looked up
 OCCURRENCES = 1000  # of each
+SEEING = frozenset(words.key(w) for w in "see spot notice".split())
 _SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "person wearing the camera"))
 _BEGINS = frozenset(
     words.key(w) for w in "start begin begins do work make making cook prepare perform have activity".split()
@@ -122,12 +123,23 @@ class View:
         terms = self.terms(clause)
         if terms:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
+        if seeing(clause) and (seen := self.glimpses(clause.thing, scope)):
+            return seen
         named = self.named(_bare(clause.text), None, None, kinds=("event",)) or self.named(
             clause.thing, None, None, kinds=("event",), only_begun=True
         )
         if named:
             return [i for i in self.begun(named, clause) if _within(i.t, scope)]
         return self.described(clause.text, scope)
+
+    def glimpses(self, thing: str, scope: Scope) -> list[Item]:
+        """One item for each sighting of a thing, in time order: from the things listed, else from the captions."""
+        self.calls += 1
+        names = sights.names_of(self.snap, thing)
+        runs = sights.sightings(sights.seen(self.snap, names, scope.start, scope.end))
+        if runs:
+            return [sights.as_item(run.seen[0]) for run in runs]
+        return sights.captioned(self.snap, thing, scope.start, scope.end)
 
     def terms(self, clause: Clause) -> list[tuple[str, str]]:
         """The (action, object) pairs of the memory that a clause means; [] when none fits.
@@ -242,6 +254,11 @@ class View:
     def days(self, items: Iterable[Item]) -> list[str]:
         """The local days of items, in order."""
         return sorted({day_of(i.t, i.offset_s) for i in items})
+
+
+def seeing(clause: Clause) -> bool:
+    """Is a clause about seeing a thing ("see a cat", "spot the bus")?"""
+    return bool(clause.acts) and bool(clause.thing) and all(act in SEEING for act, _ in clause.acts)
 
 
 def day_of(t: Us, offset_s: int) -> str:

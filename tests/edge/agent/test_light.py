@@ -1,0 +1,175 @@
+"""Questions to a memory that detectors, text reading and transcription made: an invented morning in a workshop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from edge.agent.answer import Answer, ask
+from storage.records import Caption, Entity, Event, Intention, SeenText, Utterance, Window
+from storage.store import EmbeddingSpace, Store
+
+OFFSET_S = 3600
+START = round(datetime(2025, 10, 7, 8, 0, tzinfo=timezone(timedelta(hours=1))).timestamp())  # a Tuesday
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame: second of the morning, things as (count, colours, name, place), lines of text."""
+
+    s: int
+    things: tuple[tuple[int, str, str, str], ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+FRAMES = (
+    Frame(0, ((1, "red", "bicycle", "left"), (2, "green", "bottle", "lower right")), ("Oct 7,2025", "08:00:00")),
+    Frame(10, ((1, "red", "bicycle", "left"), (3, "green", "bottle", "lower right")), ("Oct 7,2025", "08:00:10")),
+    Frame(20, ((1, "red", "bicycle", "centre"),), ("Oct 7,2025", "08:00:20")),
+    Frame(30, ((1, "brown", "dog", "centre"),), ("Oct 7,2025", "08:00:30")),
+    Frame(50, ((1, "brown", "dog", "centre"), (1, "yellow", "cup", "top")), ("Oct 7,2025", "08:00:50")),
+    Frame(65, ((1, "white", "refrigerator", "centre"),), ("Oct 7,2025", "08:01:05", "CALL THE", "PLUMBER")),
+    Frame(80, ((1, "white", "refrigerator", "left"), (1, "", "oven", "right")),
+          ("Oct 7,2025", "08:01:20", "CALL THE", "GRILL 200 C", "PLUMBER")),
+    Frame(100, ((1, "", "oven", "centre"),), ("Oct 7,2025", "08:01:40", "GRILL 200 C")),
+    Frame(125, (), ("Oct 7,2025", "08:02:05", "WET PAINT", "KEEP OFF", "THE STAIRS")),
+    Frame(140, (), ("Oct 7,2025", "08:02:20", "WET PAINT", "KEEP OFF", "THE STAIRS")),
+    Frame(150, ((1, "black", "tv", "centre"), (1, "blue", "cup", "lower left")), ("Oct 7,2025", "08:02:30", "MARKET DAY 18 OCTOBER")),
+    Frame(170, ((1, "black", "tv", "centre"),), ("Oct 7,2025", "08:02:50", "MARKET DAY 18 OCTOBER")),
+    Frame(185, (), ("Oct 7,2025", "08:03:05")),
+)  # fmt: skip
+SPEECH = (
+    (5, "wearer", "The dog wants to go out."),
+    (35, "other", "The dentist's appointment is on Thursday at quarter past two in room 12."),
+    (55, "wearer", "I've put my gloves under the bench."),
+    (70, "wearer", "I must bring the green toolbox before the shop closes."),
+    (95, "other", "The ferry sails at half past ten."),
+    (128, "other", "The stairs are closed until Friday."),
+    (160, "wearer", "The lesson was on Monday."),
+)
+
+
+def _caption(frame: Frame) -> str:
+    seen = ", ".join(
+        f"{n} {name}s" if n > 1 else f"a {look} {name}".replace("  ", " ") for n, look, name, _ in frame.things
+    )
+    said = "; text reads " + ", ".join(f'"{line}"' for line in frame.lines) if frame.lines else ""
+    return f"{(seen or 'nothing recognised').capitalize()}{said}."
+
+
+def _windows() -> Iterator[Window]:
+    for begin in range(0, 210, 30):
+        inside = [f for f in FRAMES if begin <= f.s < begin + 30]
+        at = lambda s: (START + s) * 1_000_000  # noqa: E731
+        entities: dict[str, Entity] = {}
+        texts: list[SeenText] = []
+        before: tuple[str, ...] = ()
+        for frame in inside:
+            for n, look, name, place in frame.things:
+                most = max(n, entities[name].count) if name in entities else n
+                entities[name] = Entity(name, most, (look,) if look else (), place)
+            texts += [SeenText(at(frame.s), line) for line in frame.lines if line not in before]
+            before = frame.lines
+        first = {name: next(f.s for f in inside if any(t[2] == name for t in f.things)) for name in entities}
+        yield Window(
+            "walk", at(begin), at(begin + 30), OFFSET_S,
+            captions=tuple(Caption(at(f.s), _caption(f)) for f in inside),
+            entities=tuple(entities.values()),
+            events=tuple(Event(at(s), name, "appears", "") for name, s in sorted(first.items(), key=lambda x: x[1])),
+            texts=tuple(texts),
+            speech=tuple(Utterance(at(s), who, text) for s, who, text in SPEECH if begin <= s < begin + 30),
+            made_by="light",
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with Store.open(None, space=EmbeddingSpace("test", 8)) as store:
+        with store.transaction() as tx:
+            ids = [tx.trace.add(w, np.zeros(8, dtype=np.float32)) for w in _windows()]
+            tx.intentions.add(
+                Intention(
+                    "wearer",
+                    "I must bring the green toolbox before the shop closes.",
+                    "bring the green toolbox",
+                    (START + 70) * 1_000_000,
+                    OFFSET_S,
+                    ids[2],
+                    "before the shop closes",
+                    "open",
+                    (START + 90) * 1_000_000,
+                    (f"w{ids[2]}",),
+                )
+            )
+        yield store
+
+
+def told(store: Store, question: str, after_s: int = 210) -> Answer:
+    now = (START + after_s) * 1_000_000
+    with store.snapshot(now) as snapshot:
+        return ask(snapshot, question, now=now, offset_s=OFFSET_S)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("When did I last see a dog?", "2025-10-07T08:00:50.000+01:00"),
+        ("When did I first see the dog?", "2025-10-07T08:00:30.000+01:00"),
+        ("When was the dog last seen?", "2025-10-07T08:00:50.000+01:00"),
+        ("When did I last see an animal?", "2025-10-07T08:00:50.000+01:00"),
+        ("When did I last see my bike?", "2025-10-07T08:00:20.000+01:00"),
+        ("When did I last see a cat?", "never"),
+        ("Did I see a television?", "yes"),
+        ("Did I see a cow?", "no"),
+        ("Have I seen any vehicles today?", "yes"),
+        ("Which animals did I see?", ["dog"]),
+        ("What kind of vehicle did I see?", "bicycle"),
+        ("What furniture did I see?", []),
+        ("What did I see at 08:02?", ["cup", "tv"]),
+        ("What was in view at 08:00?", ["bicycle", "bottle", "dog", "cup"]),
+        ("What was on the bench at 08:02?", ["tv", "cup"]),
+        ("What was next to the fridge?", ["oven"]),
+        ("How many bottles were there?", 3),
+        ("How many animals did I see?", 1),
+        ("How often did I see a cup?", 2),
+        ("What colour was the bicycle?", "red"),
+        ("What colour was the cup?", "blue"),
+        ("What was the color of the mug?", "blue"),
+    ],
+)
+def test_seeing(store: Store, question: str, value: object) -> None:
+    assert told(store, question).value == value
+
+
+@pytest.mark.parametrize(
+    "question", ["When did I last see a cat?", "Did I see a cat?", "When did I last open the oven?"]
+)
+def test_what_was_not_seen_is_said_in_english(store: Store, question: str) -> None:
+    answer = told(store, question).answer
+    assert "seen you see" not in answer
+    assert "not seen a cat" in answer or "no record" in answer
+
+
+def test_a_sighting_is_proved_by_its_window(store: Store) -> None:
+    proof = told(store, "When did I last see the dog?").evidence[0]
+    assert (proof["id"], proof["t_start"]) == ("w2", "2025-10-07T08:00:50.000+01:00")
+    assert proof["text"] == "dog (brown, centre)"
+
+
+def test_an_earlier_look_is_told_too(store: Store) -> None:
+    assert "yellow" in told(store, "What colour was the cup?").answer
+
+
+def test_a_hot_dog_is_no_dog_and_a_teddy_bear_no_animal() -> None:
+    with Store.open(None, space=EmbeddingSpace("test", 8)) as memory:
+        with memory.transaction() as tx:
+            things = (Entity("hot dog"), Entity("teddy bear"))
+            window = Window("w", START * 1_000_000, (START + 30) * 1_000_000, 0, entities=things, made_by="light")
+            tx.trace.add(window, np.zeros(8, dtype=np.float32))
+        assert told(memory, "Did I see a dog?").value == "no"
+        assert told(memory, "Which animals did I see?").value == []
+        assert told(memory, "What food did I see?").value == "hot dog"
