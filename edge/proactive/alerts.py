@@ -117,8 +117,8 @@ class Patience:
 
 PATIENCE: dict[Frequency, Patience] = {
     "minimal": Patience(3, 1800, ((7200, 1),), 3),
-    "low": Patience(3, 600, ((3600, 1), (14_400, 3)), 8),
-    "normal": Patience(2, 90, ((3600, 4), (14_400, 8)), 16),
+    "low": Patience(2, 600, ((3600, 1), (14_400, 3)), 8),
+    "normal": Patience(1, 90, ((3600, 4), (14_400, 8)), 16),
     "high": Patience(0, 20, ((3600, 12),), 60),
 }
 

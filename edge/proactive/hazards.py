@@ -41,7 +41,7 @@ TABLE: tuple[Hazard, ...] = (
            r"\b(?:glove|wash\w*|rins\w*|put\w* (?:down|away)|dr(?:y|ies)|rack|block|drawer|handle)\b", "fingers near the blade"),
     Hazard("distraction", rf"(?:look\w*|star\w*|typ\w*|scroll\w*) (?:at|on|away|to)\b.{{0,24}}\bwhile (?:\w+ )?{_CUTTING}|"
            rf"{_CUTTING}\b.{{0,30}}\bwhile (?:look\w*|talk\w* on|scroll\w*|typ\w*)\b.{{0,16}}\b(?:phone|screen|away|tv|television)",
-           r"\bpeel\w* (?:off )?(?:the )?(?:label|sticker)", "look at what you are cutting"),
+           r"\bpeel\w* (?:off )?(?:the )?(?:label|sticker)", "look at the blade"),
     Hazard("burn", rf"(?:bare|unprotected|ungloved) {_HAND}\b.{{0,40}}\b(?:oven|hot|stove|pan|pot|burner|grill|tray|kettle)|"
            r"(?:touch\w*|grab\w*|grasp\w*|reach\w* (?:in|for|over|across)\w*)\b.{0,30}\b(?:hot|boiling|glowing|red-hot|oven|steaming)\b.{0,40}"
            r"\b(?:bare|without (?:a |any )?(?:glove|mitt|cloth|protection))|"

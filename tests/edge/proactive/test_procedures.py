@@ -197,7 +197,7 @@ def test_caps_of_their_own_but_the_wearers_settings_bind():
     made = Service("error_recovery", T0, 0, "x", (), "k", T0, "R", id=1)
     assert decide(made, at, quiet, State())[0].decision == "suppress"
     step = Service("next_step_guidance", T0, 0, "x", (), "k", T0, "R", id=1)
-    assert decide(step, at, Alerts(frequency="low"), State())[0].decision == "suppress"
+    assert decide(step, at, Alerts(frequency="minimal"), State())[0].decision == "suppress"
     daily = Service("resource_reminder", T0, 0, "y", (), "k", T0, "A", id=9)
     assert decide(daily, At(T0 + 1200 * US, T0 + 1200 * US, 0), Alerts(), state)[0].decision in ("deliver", "suppress")
     assert not [t for t in state.told if not t.step], "and they spend nothing of the day's budget"
