@@ -65,9 +65,9 @@ TABLE: tuple[Hazard, ...] = (
            r"\b(?:window|crosses at the green|waits?)\b", "watch the road"),
     Hazard("electricity", rf"wet {_HAND}|(?:knife|fork|spoon|screwdriver|{_HAND})\b.{{0,16}}\b(?:in|into|inside)\b.{{0,10}}\b(?:toaster|socket|outlet)|"
            r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)|(?:hair ?dryer|radio|heater|phone charger)\b.{0,24}\b(?:bath ?tub|sink full|in the bath|near (?:the )?water)",
-           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*)\b(?!.*plug)", "keep wet hands off the power"),
+           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*)\b(?!.*plug)", "wet hands and power"),
     Hazard("fumes", r"\bbleach\b.{0,40}\b(?:ammonia|vinegar|acid|drain cleaner|toilet cleaner|alcohol)|\b(?:ammonia|vinegar|acid)\b.{0,40}\bbleach\b",
-           r"\b(?:shelf|cupboard|shop|store)\b", "do not mix those cleaners"),
+           r"\b(?:shelf|cupboard|shop|store)\b", "never mix those cleaners"),
 )  # fmt: skip
 _COMPILED = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TABLE)
 _ELSEWHERE = re.compile(
