@@ -13,6 +13,7 @@ from edge.agent import (
     rules_seen,
     rules_sessions,
     rules_speech,
+    rules_text,
     rules_times,
 )
 from edge.agent.draft import Draft
@@ -42,7 +43,7 @@ RULES: dict[Form, Rule] = {
     "said_when": rules_speech.said_when,
     "reply": rules_speech.reply,
     "said_what": rules_speech.said_what,
-    "text": rules_speech.text,
+    "text": rules_text.text,
     "seen_which": rules_seen.which,
     "in_view": rules_seen.in_view,
     "how_many": rules_seen.how_many,

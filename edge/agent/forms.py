@@ -27,6 +27,7 @@ _TIME = r"(?:when|(?:at )?what time|(?:at )?what hour|(?:at )?what moment)(?: ex
 _DAYS = r"(?:(?:different|distinct|recorded|all) )*(?:days?|dates?)"
 _NEXT = r"(?:(?:next|then|right|just|immediately|directly|straight|shortly|straightaway) )*"
 _WHAT = r"(?:what|which|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))(?: else)?"
+_WRITTEN = r"(?:note|sign|poster|label|notice|letter|page|paper|message|board|sticker|menu|card|screen|display|leaflet|ticket|receipt)"
 _SEE = r"(?:see|seen|saw|spot|spotted|notice|noticed|come across)"
 _THING = r"(?:what|which|(?:what|which)(?: was| is|'s) the|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))"
 _INGREDIENT = r"which of (?:these|the following) ingredients? (?:is|are|was|were)"
@@ -92,7 +93,9 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("said_when", rf"{_TIME} (?:did|have) (?:i|we) (?P<who>)(?:hear|heard)(?: that)?(?: \w+ say)?[:,]? ?(?P<vp>§\d)"),
     ("now", r"(?:what(?:'s| is| does| am| are)|who(?:'s| is)) (?P<vp>(?:this|that|it|i (?:holding|doing|looking at|seeing)|in front of me|in my hands?|talking|speaking|happening|going on)\b.*)"),
     ("text", r"what (?:did|does|do|was|is) (?:(?:written|printed|shown|displayed) on )?(?P<obj>(?:the|that|this|my|a|an)\b.+?) (?:say|read|show|display|tell me|state)s?(?: when\b.*| at the (?:start|beginning|end)\b.*)?"),
-    ("text", r"what (?:was|is) (?:written|printed|shown|displayed) on (?P<obj>.+)"),
+    ("text", r"what (?:did|does) (?P<obj>(?:the|that|this|my|a|an)\b[\w ]*\b{w}(?: \w+ the [\w ]+?)?) (?:say|read|show|tell me) (?:about|on|for|of) .+".replace("{w}", _WRITTEN)),
+    ("text", r"what (?:was|is|stood) (?:written|printed|shown|displayed)? ?(?:on|in) (?P<obj>(?:the|that|this|my|a|an)\b[\w ]*\b{w}\b.*)".replace("{w}", _WRITTEN)),
+    ("text", r"what (?:was|is) (?:written|printed|shown|displayed) (?:on|in|at|above|below|beside|next to) (?P<obj>.+)"),
     ("said_what", r"what (?:did|have|has) (?P<who>(?!i\b|we\b)[\w ']+?) (?:say|said|tell|told|mention|ask|explain)(?: (?:to )?(?:me|us))?(?: about)? ?(?P<vp>.*)"),
     # choices over procedures
     ("recipe_had", rf"{_INGREDIENT} (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),

@@ -28,12 +28,16 @@ def _by(view: View, item: Item, who: str) -> bool:
     return speaker == name or name in speaker.split() or speaker in name.split()
 
 
-def _known_speaker(view: View, who: str) -> bool:
+def known_speaker(view: View, who: str) -> bool:
+    """Was anybody of that name heard?  "the other person" is the speaker "other"."""
     name = words.plain(who).removeprefix("the ").removeprefix("my ")
     return (
         name in _ANYONE
         or name in _WEARER
-        or any(name == s.lower() or name in s.lower().split() for s in view.snap.lookup.speakers())
+        or any(
+            name == s.lower() or name in s.lower().split() or s.lower() in name.split()
+            for s in view.snap.lookup.speakers()
+        )
     )
 
 
@@ -86,7 +90,7 @@ def reply(view: View, q: Query) -> Draft | None:
 
 def said_what(view: View, q: Query) -> Draft | None:
     """What somebody said (about something, at a time)."""
-    if not _known_speaker(view, q.speaker):
+    if not known_speaker(view, q.speaker):
         return None
     scope = view.scope(q)
     about = q.clause.text
@@ -106,47 +110,3 @@ def said_what(view: View, q: Query) -> Draft | None:
         proof([item]),
         0.8,
     )
-
-
-_CLOCKS = frozenset(words.key(w) for w in "clock watch time timer display screen".split())
-
-
-def text(view: View, q: Query) -> Draft | None:
-    """What a written text said: by where it stands (what the thing asked for was near), and when."""
-    asked = words.thing(q.clause.thing)
-    view.calls += 1
-    if not asked or not view.snap.lookup.newest(("text",), limit=1):
-        return None
-    low, high = view.scope(q).start, view.scope(q).end
-    body = q.text.lower()
-    run = view.snap.lookup.stretches(low, high) if "recording" in body or "session" in body or "video" in body else []
-    at_start, at_end = (
-        any(w in body for w in ("start", "beg", "first")),
-        any(w in body for w in (" end", "stop", "last", "finish")),
-    )
-    if run:
-        stretch = run[-1]
-        low, high = stretch.t_start, stretch.t_end + 1
-    point = next((s for s in q.spans if s.kind == "point"), None)
-    if point is not None:
-        low, high = point.start - 30_000_000, point.end + 30_000_000
-    seen = view.snap.lookup.newest(("text",), low, high, 500)[::-1]
-    if not seen:
-        return Draft("text", None, "I don't know: I saw no text then.", confidence=0.4)
-    if asked[-1] in _CLOCKS:
-        seen = [i for i in seen if any(c.isdigit() for c in i.text)] or seen
-    else:
-        shown = {
-            e.window_id
-            for n, _ in view.snap.trace.entity_names()
-            if words.thing_grade(asked, words.thing(n)) >= 2
-            for e in view.snap.trace.entities(n, low, high)
-        }
-        seen = [i for i in seen if i.window_id in shown] or seen
-    if point is not None:
-        item = min(seen, key=lambda i: abs(i.t - point.start))
-    else:
-        item = seen[0] if at_start and not at_end else seen[-1]
-    together = [i for i in seen if i.t == item.t]
-    value = item.text if asked[-1] in _CLOCKS else "; ".join(dict.fromkeys(i.text for i in together))
-    return Draft("text", value, f'It said "{value}", {spoken_time(view, item.t)}.', proof([item, *together][:5]), 0.8)

@@ -16,7 +16,7 @@ from edge.agent.question import Clause, Query
 from edge.retrieval import sights, words
 from edge.retrieval.timephrase import Us, Zone
 from storage.lookup import Stretch, all_words, phrase
-from storage.records import Item, ItemKind
+from storage.records import Item, ItemKind, SeenEntity
 from storage.snapshot import Snapshot
 
 Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
@@ -60,6 +60,7 @@ class View:
         self.zone = Zone(now, offset_s, offset_at)
         self._objects: dict[str, list[str]] = {}
         self._actions: list[str] | None = None
+        self._things: dict[int, list[SeenEntity]] = {}
         self._stretches: dict[tuple[object, ...], list[Item]] = {}
 
     # -- scopes -------------------------------------------------------------------------------------------------
@@ -140,6 +141,13 @@ class View:
         if runs:
             return [sights.as_item(run.seen[0]) for run in runs]
         return sights.captioned(self.snap, thing, scope.start, scope.end)
+
+    def things_in(self, item: Item) -> list[SeenEntity]:
+        """The things listed in the window of an item."""
+        if item.window_id not in self._things:
+            found = self.snap.trace.entities(None, item.t, item.t + 1)
+            self._things[item.window_id] = [e for e in found if e.window_id == item.window_id]
+        return self._things[item.window_id]
 
     def terms(self, clause: Clause) -> list[tuple[str, str]]:
         """The (action, object) pairs of the memory that a clause means; [] when none fits.

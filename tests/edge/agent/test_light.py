@@ -173,3 +173,34 @@ def test_a_hot_dog_is_no_dog_and_a_teddy_bear_no_animal() -> None:
         assert told(memory, "Did I see a dog?").value == "no"
         assert told(memory, "Which animals did I see?").value == []
         assert told(memory, "What food did I see?").value == "hot dog"
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("What did the note on the fridge say?", "CALL THE PLUMBER"),
+        ("What was written on the note on the refrigerator?", "CALL THE PLUMBER"),
+        ("What did the note about the plumber say?", "CALL THE PLUMBER"),
+        ("What did the oven say?", "GRILL 200 C"),
+        ("What did the sign on the stairs say?", "WET PAINT KEEP OFF THE STAIRS"),
+        ("What did the sign say?", "MARKET DAY 18 OCTOBER"),
+        ("What did the first sign say?", "CALL THE PLUMBER"),
+        ("What did the screen say?", "MARKET DAY 18 OCTOBER"),
+        ("What did the sign say at 08:02?", "WET PAINT KEEP OFF THE STAIRS"),
+        ("What did the clock say when the recording started?", "Oct 7, 2025, 08:00:00"),
+        ("What did the clock say?", "Oct 7, 2025, 08:03:05"),
+        ("What did the clock say at the beginning of the video?", "Oct 7, 2025, 08:00:00"),
+    ],
+)
+def test_written(store: Store, question: str, value: str) -> None:
+    assert told(store, question).value == value
+
+
+def test_a_clock_is_proved_by_its_first_window(store: Store) -> None:
+    assert [e["id"] for e in told(store, "What did the clock say when the recording started?").evidence] == ["w1"]
+
+
+def test_a_text_that_nothing_tells_apart_is_not_asserted(store: Store) -> None:
+    answer = told(store, "What did the label on the parachute say?")
+    assert answer.confidence < 0.5
+    assert not answer.answer.startswith("It said")
