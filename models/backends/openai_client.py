@@ -30,6 +30,7 @@ T = TypeVar("T")
 ANSWER_MAX = 4 << 20  # bytes of one response
 _POLL_S = 0.05
 _NOT_UNDERSTOOD = (400, 404, 415, 422)
+_FORM_WORDS = ("response_format", "json_schema", "stream_options")
 
 
 class Busy(ModelDownError):
@@ -222,6 +223,9 @@ def _told(error: Any) -> ModelError:
     status = error.status_code
     if status == 429 or (status == 503 and _after(error) is not None):
         return Busy(f"The remote model asks for time (status {status}).", _after(error))
+    if status >= 500 and any(word in str(error) for word in _FORM_WORDS):
+        # llama-cpp-python's server answers a form it does not know with 500 instead of 422.
+        return Refused(f"The remote model does not take the request (status {status}: {_short(error)}).")
     if status >= 500:
         return Broken(f"The remote model has an error of its own (status {status}).")
     if status in (401, 403):
