@@ -1,4 +1,4 @@
-"""Expert A, the present: acute danger (safety) and what is left open, on or behind (resource_reminder), by rules.
+"""Expert A, the present: acute danger (safety), bad technique (tool_use) and what is left open, on or behind (resource_reminder), by rules.
 
 Two occasions: the wearer goes (out, to bed, out of the room) while something stands open or on; or the wearer has been
 busy with other things, or in another place, for longer than the thing may stand so.  Nagging is the worse fault: where
@@ -34,10 +34,10 @@ DONE_US = 1200 * US  # the longest away_s of the table, over which doings are co
 
 
 class PresentExpert:
-    """Asks for safety and resource_reminder.  What it keeps is read back from the store when it does not fit the unit."""
+    """Asks for safety, tool_use and resource_reminder.  What it keeps is read back from the store when it does not fit the unit."""
 
     name = "A"
-    types: tuple[str, ...] = ("safety", "resource_reminder")
+    types: tuple[str, ...] = ("safety", "tool_use", "resource_reminder")
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
@@ -72,7 +72,7 @@ class PresentExpert:
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
         """Whether what was to be told still stands open, on or behind; a danger is told or past."""
         del snapshot
-        if service.type == "safety":
+        if service.type in ("safety", "tool_use"):
             return False
         standing = fold(self._acts, unit.known).standing
         names = {f"{s.closure.name}@{s.t // US}" for s in standing.values()}

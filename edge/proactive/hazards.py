@@ -1,7 +1,7 @@
-"""Acute danger in what was just perceived (the next ten seconds), as one table of signs.
+"""Acute danger (the next ten seconds) and bad technique in what was just perceived, as two tables of signs.
 
 Each sign needs the danger and what makes it acute in one sentence; tools and heat by themselves are everyday life.
-`warning` is a pure function of one text, so that every perceived frame can be checked at once.
+`warning` and `advice` are pure functions of one text, so that every perceived frame can be checked at once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, service
 from storage.records import Item, Service, Window
@@ -26,7 +27,7 @@ _CUTTING = r"(?:cut|chopp|slic|saw|carv|peel|drill|shav|mow)\w*"
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """One kind of danger: its name, what tells of it, what takes the sting out of it, and what is said."""
+    """One kind of danger or slip: its name, what tells of it, what takes the sting out of it, and what is said."""
 
     name: str
     sign: str
@@ -69,7 +70,29 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("fumes", r"\bbleach\b.{0,40}\b(?:ammonia|vinegar|acid|drain cleaner|toilet cleaner|alcohol)|\b(?:ammonia|vinegar|acid)\b.{0,40}\bbleach\b",
            r"\b(?:shelf|cupboard|shop|store)\b", "never mix those cleaners"),
 )  # fmt: skip
+_TOOL = r"(?:tool|hammer|drill|saw|screwdriver|wrench|spanner|pliers|brush|knife|pen|racket|spatula|scissors|iron|mop|shovel|camera)"
+# Technique that a small change of grip, angle or force mends; dangers stand above, wrong steps are no technique.
+TECHNIQUES: tuple[Hazard, ...] = (
+    Hazard("shaky hold", r"(?:film|record|photograph|hold|shoot)\w*\b.{0,30}\b(?:phone|camera|glass|tray)\b.{0,24}\b(?:one|single) (?:\w+ )?hand\b.{0,16}(?:shak|wobbl|trembl|unstead)|"
+           r"\b(?:one|a single) (?:shaky|shaking|trembling|unsteady|wobbly) hand|\b(?:phone|camera)\b.{0,16}\b(?:shakes|wobbles|trembles)",
+           r"\bboth hands|tripod\b", "use both hands"),
+    Hazard("too hard", r"(?:squeez|press|push|grip|pull|hammer|tighten|twist|rub|scrub)\w*\b.{0,40}\b(?:too (?:hard|tight\w*|forcefully|strongly)|with too much force|very hard)|overtighten\w*",
+           r"\b(?:avoid|not too)\b", "use less force"),
+    Hazard("slipping", rf"\b{_TOOL}\b.{{0,16}}\b(?:slips|keeps slipping|slid(?:es)? off|jams|sticks)\b",
+           r"\bpocket|drawer|floor\b", "press straight, turn slowly"),
+    Hazard("short grip", r"(?:hold|grip|grasp)\w*\b.{0,24}\b(?:hammer|axe|racket|broom|brush|mallet)\b.{0,24}\b(?:close to|near|at|by) (?:its|the) (?:head|top|bristles)",
+           r"\binstead of\b", "hold it at the end"),
+    Hazard("tilted", r"(?:hold|us|driv|push|keep)\w*\b.{0,24}\b(?:drill|screwdriver|saw|chisel|planer?|needle|nail)\b.{0,30}\b(?:at an angle|tilted|crooked|askew|slanted)|"
+           r"\bdrill\w* (?:at an angle|crooked)",
+           r"\b(?:correct|straighten|lies|mitre|miter|on purpose)\w*\b", "hold it straight"),
+    Hazard("bent back", r"(?:lift|pick|carr)\w*\b.{0,40}\b(?:bent|rounded|curved|hunched|twisted) back",
+           r"\bstretch", "lift from your knees"),
+    Hazard("wrong tool", r"(?:us\w*|with) (?:a |the |his |her )?(?:knife|coin|fingernail|teeth|scissors|fork)\b.{0,20}\b(?:as|instead of|like) (?:a |an |the )?(?:screwdriver|chisel|lever|opener|hammer|wrench)|"
+           r"(?:screwdriver|bit|wrench|spanner|socket|blade)\b.{0,24}\b(?:too (?:small|large|big)|wrong size|does not fit)",
+           r"\bnot\b(?! fit)", "take the tool that fits"),
+)  # fmt: skip
 _COMPILED = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TABLE)
+_TECHNIQUES = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TECHNIQUES)
 _ELSEWHERE = re.compile(
     r"\b(?:on|in) (?:the |a )?(?:tv|television|screen|film|movie|video|photo|picture|poster|book|magazine|game)\b|\btoy\b"
 )
@@ -78,25 +101,39 @@ _ELSEWHERE = re.compile(
 @lru_cache(maxsize=8192)
 def warning(text: str) -> Hazard | None:
     """The acute danger one perceived sentence tells of, if any."""
-    low = text.lower().replace("\u2019", "'")
-    if _ELSEWHERE.search(low):
-        return None
-    for hazard, sign, unless in _COMPILED:
-        if sign.search(low) and not unless.search(low):
-            return hazard
-    return None
+    return _find(text, _COMPILED)
+
+
+@lru_cache(maxsize=8192)
+def advice(text: str) -> Hazard | None:
+    """The bad technique one perceived sentence tells of, if any."""
+    return _find(text, _TECHNIQUES)
 
 
 def warnings(unit: Screening, window: Window, items: Sequence[Item], wearer: frozenset[str]) -> list[Service]:
-    """A safety service for each danger of a window, at the moment it was first perceived there."""
+    """A safety service for each danger of a window, at the moment it was first perceived there; and one tool_use for
+    the first slip of technique, where there is no danger.
+    """
     found: dict[str, Service] = {}
+    slips: list[Service] = []
     for item in items:
         if item.kind == "speech" or (item.kind == "event" and item.subject.lower() not in wearer):
             continue
         text = f"{item.action} {item.object}" if item.kind == "event" else item.text
+        refs = (f"o{item.id}", f"w{window.id}")
         hazard = warning(text)
         if hazard is not None and hazard.name not in found:
-            refs = (f"o{item.id}", f"w{window.id}")
             told = speak("safety", hazard=hazard.say)
             found[hazard.name] = service("safety", item.t, told, refs, hazard.name, unit, "A")
-    return list(found.values())[:2]
+        slip = advice(text) if all(mine for _, mine in doings(item, wearer)) else None
+        if slip is not None:
+            told = speak("tool_use", advice=slip.say[0].upper() + slip.say[1:])
+            slips.append(service("tool_use", item.t, told, refs, slip.name, unit, "A"))
+    return list(found.values())[:2] or slips[:1]
+
+
+def _find(text: str, table: tuple[tuple[Hazard, re.Pattern[str], re.Pattern[str]], ...]) -> Hazard | None:
+    low = text.lower().replace("\u2019", "'")
+    if _ELSEWHERE.search(low):
+        return None
+    return next((h for h, sign, unless in table if sign.search(low) and not unless.search(low)), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge.proactive.alerts import SPEAKABLE_S, speak, spoken_s
-from edge.proactive.hazards import TABLE, warning
+from edge.proactive.hazards import TABLE, TECHNIQUES, advice, warning
 
 DANGERS = {
     "blade": ["Her thumb is under the knife.", "cuts towards his hand", "grabs the falling knife by the blade"],
@@ -19,6 +19,15 @@ DANGERS = {
     "electricity": ["plugs in the kettle with wet hands", "pokes a fork into the toaster", "touches an exposed wire"],
     "fumes": ["pours vinegar into the bucket with bleach"],
 }  # fmt: skip
+SLIPS = {
+    "shaky hold": ["films the bird with the phone in one shaking hand", "the camera wobbles"],
+    "too hard": ["scrubs the pan too hard", "overtightens the bolt"],
+    "slipping": ["The wrench slips off the nut."],
+    "short grip": ["holds the hammer near the head"],
+    "tilted": ["pushes the saw crooked through the board", "drilling at an angle"],
+    "bent back": ["picks up a crate with a rounded back"],
+    "wrong tool": ["uses a knife as a screwdriver", "the screwdriver is too small for the screw"],
+}
 HARMLESS = [
     "cut carrot", "put knife in drawer", "washes the knife with her fingers", "holds the knife by the handle", "turn on hob",
     "takes the hot tray out with oven gloves", "boil water", "wipes spilled water from the floor", "sweeps up the broken glass",
@@ -38,9 +47,18 @@ def test_dangers(name, text):
 @pytest.mark.parametrize("text", HARMLESS)
 def test_everyday_life(text):
     assert warning(text) is None
+    assert advice(text) is None
+
+
+@pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in SLIPS.items() for t in texts])
+def test_slips_of_technique(name, text):
+    found = advice(text)
+    assert found is not None and found.name == name
+    assert warning(text) is None, "not a danger"
 
 
 def test_each_hazard_is_tested_and_can_be_said():
     assert set(DANGERS) == {h.name for h in TABLE}
-    for hazard in TABLE:
+    assert set(SLIPS) == {h.name for h in TECHNIQUES}
+    for hazard in (*TABLE, *TECHNIQUES):
         assert spoken_s(speak("safety", hazard=hazard.say)) <= SPEAKABLE_S / 1.5, "a warning is short"
