@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from edge.clock import Clock
-from edge.power import MODES, PowerState, Reading
+from edge.power import HOT_CELL, MODES, PowerState, Reading
 from edge.power import step as power_step
 from firmware_bridge import protocol as p
 from firmware_bridge.errors import BridgeError
@@ -76,6 +76,8 @@ def follow(
         reported=reported,
         worn=seen.worn,
     )
+    if p.FaultCode.OVERHEAT in seen.faults or (cell is not None and cell.health == p.Health.OVERHEAT):  # the glasses know their own cell best
+        reading = replace(reading, cell_c=max(reading.cell_c or 0.0, HOT_CELL[0]))
     power = power_step(before.power, reading, mono)
     if not seen.connected:
         power = replace(power, battery=None, reported=None)  # unknown, never stale

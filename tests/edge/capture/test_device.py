@@ -7,15 +7,20 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-import tomllib
 
 from edge.capture.device import Companion, follow
 from edge.clock import US, SystemClock
 from firmware_bridge import protocol as p
 from firmware_bridge.view import DeviceState
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -96,12 +101,13 @@ def test_heat_of_the_cell_is_told_once() -> None:
 
 @pytest.mark.slow
 def test_a_scripted_day_of_the_simulated_glasses_drives_a_running_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still_video: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, media: ModuleType
 ) -> None:
     """The scenario's own expectations, against `grove-edge run` and a simulator of their own processes."""
     from edge.app import control_path
     from edge.server.control import ControlClient
 
+    still_video = media.write_video(tmp_path / "still.mp4", list(range(0, 200_000, 1000)), [90] * 200)
     scenario = tomllib.loads((ROOT / "firmware_bridge/scenarios/day.toml").read_text())
     simulator = subprocess.Popen(
         [sys.executable, "-m", "edge.cli", "firmware", "simulate", "--tcp", "127.0.0.1:0", "--json"],
@@ -109,13 +115,14 @@ def test_a_scripted_day_of_the_simulated_glasses_drives_a_running_device(
     )  # fmt: skip
     assert simulator.stdout is not None
     url = json.loads(simulator.stdout.readline())["glasses"]
+    clock = SystemClock()
+    began = clock.mono()  # the scenario runs from here
     monkeypatch.setenv("GROVE_EDGE_DEVICE__GLASSES", url)
     device = subprocess.Popen(
         [sys.executable, "-m", "edge.cli", "run", "--source", str(still_video), "--speed", "realtime",
          "--mic", "none", "--speaker", "none", "--db", str(tmp_path / "m.db")],
         cwd=ROOT, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    clock = SystemClock()
     pause = threading.Event()
     try:
         client = ControlClient(control_path(), timeout_s=5.0)
@@ -126,9 +133,11 @@ def test_a_scripted_day_of_the_simulated_glasses_drives_a_running_device(
             except Exception:  # noqa: BLE001  # not up yet
                 assert device.poll() is None, device.stderr.read() if device.stderr else ""
             pause.wait(0.1)
-        began = clock.mono()
+        up_s = (clock.mono() - began) / US * scenario["speed"]
         wrong = []
-        for expected in scenario["expect"]:
+        due = [e for e in scenario["expect"] if e["at_s"] > up_s + 60]
+        assert len(due) >= len(scenario["expect"]) - 4
+        for expected in due:
             wait_s = expected["at_s"] / scenario["speed"] - (clock.mono() - began) / US
             pause.wait(max(0.0, wait_s))
             health = client.call("health")
