@@ -21,7 +21,7 @@ from edge.memory.thinking_prompts import (
     summary_messages,
 )
 from models.disk_queue import DiskQueue, Job
-from models.errors import ModelDownError, ModelError, ModelTimeoutError, NotAllowedError, OutputError
+from models.errors import ModelDownError, ModelTimeoutError, NotAllowedError, OutputError
 from models.roles import CallOptions, JsonSchema, Language, Message
 from storage.records import Episode, Pattern, Window
 
@@ -146,10 +146,8 @@ class LaterTexts:
             self._write(episode, texts)
 
 
-class Unavailable(ModelError):
+class Unavailable(ModelDownError):
     """The model is not there now; the work keeps its place."""
-
-    code = "model.down"
 
 
 def _clean(text: str) -> str:
