@@ -155,5 +155,6 @@ def test_a_scripted_day_of_the_simulated_glasses_drives_a_running_device(
         client.call("stop")
         device.wait(10)
     finally:
-        device.kill()
-        simulator.kill()
+        for process in (device, simulator):
+            process.kill()
+            process.communicate()
