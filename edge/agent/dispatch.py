@@ -15,6 +15,7 @@ from edge.agent import (
     rules_speech,
     rules_text,
     rules_times,
+    rules_told,
 )
 from edge.agent.draft import Draft
 from edge.agent.forms import Form
@@ -44,6 +45,11 @@ RULES: dict[Form, Rule] = {
     "reply": rules_speech.reply,
     "said_what": rules_speech.said_what,
     "text": rules_text.text,
+    "schedule": rules_told.schedule,
+    "which_place": rules_told.which_place,
+    "until": rules_told.until,
+    "who_said": rules_told.who_said,
+    "todo": rules_told.todo,
     "seen_which": rules_seen.which,
     "in_view": rules_seen.in_view,
     "how_many": rules_seen.how_many,

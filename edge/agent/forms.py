@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
+    "schedule", "which_place", "until", "who_said", "todo", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -97,6 +97,15 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("text", r"what (?:was|is|stood) (?:written|printed|shown|displayed)? ?(?:on|in) (?P<obj>(?:the|that|this|my|a|an)\b[\w ]*\b{w}\b.*)".replace("{w}", _WRITTEN)),
     ("text", r"what (?:was|is) (?:written|printed|shown|displayed) (?:on|in|at|above|below|beside|next to) (?P<obj>.+)"),
     ("said_what", r"what (?:did|have|has) (?P<who>(?!i\b|we\b)[\w ']+?) (?:say|said|tell|told|mention|ask|explain)(?: (?:to )?(?:me|us))?(?: about)? ?(?P<vp>.*)"),
+    # told
+    ("todo", r"what(?: else| all)? (?:(?:do|did|have|had|am|was) i|i) (?:(?:still|also|really|ever) )*(?:have to|had to|need to|needed to|got to|want to|wanted to|going to|about to|supposed to|meant to|mean to|plan to|planned to|planning to|intend to|intended to|promise to|promised to) (?P<vp>.+)"),
+    ("todo", r"what (?:must|should|shall|ought) i (?:(?:still|also|not|never|to) )*(?P<vp>.+)"),
+    ("todo", r"(?:do|did) i (?:still )?have (?:anything|something|things)(?: left| else| more)? to (?P<vp>.+)"),
+    ("todo", r"(?:is there|what(?: is|'s)|what things are|what tasks are)(?: anything| something)?(?: still)? (?:left to do|to be done|still open|open)(?P<vp>)(?: for me)?"),
+    ("todo", r"what(?: is|'s| are|'re| was| were)(?: on)? my (?:open |to-do |todo )*(?:tasks?|intentions?|plans?|reminders?|to-?dos?|lists?|promises?)(?P<vp>)"),
+    ("until", r"(?:(?:for )?how long|(?:un)?till? when|how much longer) (?:is|are|will|does|do|must|should) (?P<vp>(?:the|my|our|this|that|a|an)\b.+)"),
+    ("which_place", r"(?:in|at|on|to|from|into)? ?(?:which|what) (?P<unit>room|floor|building|platform|gate|office|hall|table|house|street|city|town|level|seat|row|shop|store|restaurant|cafe|aisle|track|terminal|place|location|spot) (?:is|are|was|were|does|do|did|will|should|must) (?P<vp>(?:the|my|our|this|that|a|an)\b.+?)(?: in| at| on| from)?"),
+    ("who_said", r"who (?:told|said|mentioned|informed|reminded|spoke|talked|asked|warned)(?: (?:to )?(?:me|us))?(?: something| anything)?(?: (?:about|that|of|to))? (?P<vp>[^\u00a7]+)"),
     # choices over procedures
     ("recipe_had", rf"{_INGREDIENT} (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),
     ("step_when", r"when did i (?:perform|do|carry out) (?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>(?!§).+)"),
@@ -119,7 +128,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?{_EVER}(?P<vp>.+?){_ORD_END}"),
     ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
-    ("when", rf"{_TIME} was (?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
+    ("when", rf"{_TIME} was (?!(?:the|my|our|a|an) [\w-]+$)(?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
+    ("schedule", r"(?:when|(?:at |on )?what (?P<unit>time|day|date)|(?:on |at )?which (?P<unit2>day|date|time)) (?:exactly )?(?:is|are|was|were|does|do|did|will|should|'s) (?P<vp>(?:the|my|our|this|that|a|an|today's|tomorrow's|next)\b(?! (?:last|first|latest|earliest|most recent) time\b)[^\u00a7]+)"),
     ("objects", rf"(?:what|which)(?: all| else| things?| food| [\w-]+)? (?:did|have|had) i (?:{_ORD} )?(?P<vp>(?!do\b|done\b|doing\b|say\b|said\b|start\b|make of\b|perform\b|learn\b|think\b)\w+(?: (?:in|into|on|onto|from|out of|off|under|to|up|down|away|out|back) ?(?:(?:the|my|a) .+)?)?){_ORD_END}"),
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
     ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),

@@ -57,6 +57,14 @@ _PAST = {
 }  # fmt: skip
 
 
+_YOU = {"me": "you", "my": "your", "mine": "yours", "myself": "yourself", "i": "you", "i'm": "you're", "i've": "you've"}
+
+
+def to_you(text: str) -> str:
+    """The wearer's words said back: "take my coat with me" -> "take your coat with you"."""
+    return re.sub(r"[A-Za-z']+", lambda m: _YOU.get(m.group(0).lower(), m.group(0)), text)
+
+
 def sentence(text: str) -> str:
     """The same text with a capital first letter, the rest untouched."""
     return text[:1].upper() + text[1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from edge.agent import rules_told
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Clause, Query
@@ -43,10 +44,16 @@ def state(view: View, q: Query) -> Draft | None:
     out_of = _events(view, _STATES[opposite][0], q.clause.thing, scope)
     last = max([*into, *out_of], key=lambda i: (i.t, i.id), default=None)
     if last is None:
-        return Draft("yes_no", None, f"I don't know: I have not seen {q.clause.thing} turned or moved.", confidence=0.2)
+        return rules_told.is_so(view, q.clause.thing, _words_for(asked), _words_for(opposite), q) or Draft(
+            "yes_no", None, f"I don't know: I have not seen {q.clause.thing} turned or moved.", confidence=0.2
+        )
     now_so = any(i.id == last.id for i in into)
     said = f"{'Yes' if now_so else 'No'}: it has been {asked if now_so else opposite} since {spoken_time(view, last.t)}, as far as I saw."
     return Draft("yes_no", "yes" if now_so else "no", said, proof([last]), 0.85)
+
+
+def _words_for(state: str) -> tuple[str, ...]:
+    return (state, *(said for said, same in _SAME_STATE.items() if same == state))
 
 
 def _events(view: View, acts: tuple[str, ...], thing: str, scope: Scope) -> list[Item]:

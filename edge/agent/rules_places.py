@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from edge.agent import rules_seen, rules_told
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time
+from edge.agent.phrases import spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import words
-from edge.retrieval.evidence import Evidence
 from storage.lookup import all_words
 from storage.records import Item
 
 _PUT = re.compile(
     r"(?:wearer |i |you |he |she |the person |person )?(?:puts?|placed?s?|places|leaves?|left|returns?|returned|hangs?|hung|sets?|lays?|laid|"
-    r"stores?|stored|drops?|dropped|stows?|parks?|parked|hides?|hid|putting|placing|leaving|setting|hanging)(?: down| back| away)? (?P<o>.+?) "
+    r"stores?|stored|keeps?|kept|drops?|dropped|stows?|parks?|parked|hides?|hid|putting|placing|leaving|setting|hanging)(?: down| back| away)? (?P<o>.+?) "
     r"(?P<p>back into|back in|back on|back onto|on top of|next to|in front of|in between|into|onto|inside|in|on|under|"
     r"underneath|behind|beside|near|at|by|over|to|with) (?P<l>.+)",
     re.IGNORECASE,
@@ -24,6 +24,14 @@ _PUT = re.compile(
 _TAKEN = re.compile(
     r".*?\b(?:up|out|take|takes|took|taken|grab|grabs|get|gets|fetch|remove|removes) ?(?P<o>.*?) (?:up )?(?:from|out of|off) (?P<l>.+)",
     re.I,
+)
+_TOLD = re.compile(
+    r"\b(?:i|we)(?:'ve|'d| have| had)?(?: (?:just|already|also|only|always))* "
+    r"(?P<put>(?:put|left|placed|hung|parked|hid|stored|dropped|set|laid|keep|kept) [^.!?;]+)",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(
+    r",| (?:and|but|so|because|before|after|when|while|this morning|today|yesterday|just now|again)\b", re.I
 )
 NEWEST = 1000  # of a thing that is everywhere, only so many of its newest mentions are read for its last place
 _FORMS = {
@@ -71,11 +79,25 @@ def _puts(view: View, thing: str, scope: Scope, *, first: bool = False) -> list[
         else []
     )
     puts = [p for p in (put_of(i) for i in found) if p is not None]
+    puts += _said(view, thing, scope, newest)
     literal = words.plain(re.sub(r"^(?:the|a|an|my|our) ", "", thing, flags=re.IGNORECASE))
     graded = [(5 if words.plain(p.thing) == literal else _grade(asked, p.thing), p) for p in puts]
     best = max((g for g, _ in graded), default=0)
     kept = [p for g, p in graded if g == best] if best >= 4 else [p for g, p in graded if g > 1]
     return sorted(kept, key=lambda p: (p.item.t, p.item.id))
+
+
+def _said(view: View, thing: str, scope: Scope, newest: int | None) -> list[Put]:
+    """Puts that the wearer told of: "I put my keys next to the keyboard"."""
+    spoken = view.snap.lookup.matching(all_words(_tokens(thing)), ("speech",), scope.start, scope.end, newest)
+    found = []
+    for item in spoken:
+        if item.speaker.lower() not in ("wearer", "i", "me", view.owner.lower()):
+            continue
+        for m in _TOLD.finditer(item.text):
+            put = put_of(replace(item, text=_CLAUSE_END.split(m.group("put"))[0]))
+            found += [Put(item, put.thing, put.place)] if put is not None else []
+    return found
 
 
 def _tokens(thing: str) -> list[str]:
@@ -99,7 +121,7 @@ def put(view: View, q: Query) -> Draft | None:
     if puts:
         chosen = puts[0] if q.ordinal == "first" else puts[-1]
         return _placed(view, q, chosen, thing, puts)
-    return _seen(view, thing, scope)
+    return rules_seen.last_seen(view, q, scope) or rules_told.where(view, q)
 
 
 def _placed(view: View, q: Query, chosen: Put, thing: str, others: list[Put] | None = None) -> Draft:
@@ -109,7 +131,8 @@ def _placed(view: View, q: Query, chosen: Put, thing: str, others: list[Put] | N
         if _place_match(value, chosen.place) < 0.3:
             value = chosen.place
     items = [chosen.item, *(p.item for p in (others or [])[::-1] if p is not chosen)]
-    said = f"You put {thing} {chosen.place} {spoken_time(view, chosen.item.t)}."
+    told = " said that you" if chosen.item.kind == "speech" else ""
+    said = f"You{told} put {to_you(thing)} {chosen.place} {spoken_time(view, chosen.item.t)}."
     return Draft("text", value, said, proof(items[:5]), 0.95)
 
 
@@ -155,23 +178,9 @@ def taken_from(view: View, q: Query) -> Draft | None:
         return _placed(view, q, puts[-1], thing) if puts else None
     draft = _placed(view, q, moved, thing)
     return Draft(
-        "text", draft.value, f"You took {thing} {moved.place} {spoken_time(view, moved.item.t)}.", draft.evidence, 0.95
+        "text",
+        draft.value,
+        f"You took {to_you(thing)} {moved.place} {spoken_time(view, moved.item.t)}.",
+        draft.evidence,
+        0.95,
     )
-
-
-def _seen(view: View, thing: str, scope: Scope) -> Draft | None:
-    """Where a thing was last seen, by the places perception gave it."""
-    asked = words.thing(thing)
-    names = [n for n in view.snap.lookup.entity_names() if words.thing_grade(asked, words.thing(n)) >= 2]
-    view.calls += 1
-    seen = [e for n in names for e in view.snap.trace.entities(n, scope.start, scope.end)]
-    placed = [e for e in seen if e.location]
-    if not seen:
-        return None
-    last = max(placed or seen, key=lambda e: e.t_end)
-    evidence = (Evidence("window", f"w{last.window_id}", last.t_start, last.t_end, last.name),)
-    if not last.location:
-        said = f"I last saw {thing} {spoken_time(view, last.t_start)}, but not where it was put."
-        return Draft("text", None, said, evidence, 0.4)
-    value = last.location
-    return Draft("text", value, f"I last saw {thing} {value}, {spoken_time(view, last.t_start)}.", evidence, 0.7)

@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import sentence, spoken_time
+from edge.agent.phrases import sentence, spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import kinds, sights, words
 from edge.retrieval.evidence import of_entity
-from storage.records import SeenEntity
+from storage.records import Item, SeenEntity
 
-COLOURS = frozenset(
-    "red orange yellow green blue purple violet pink brown black white gray grey gold silver beige turquoise".split()
-)
 # Places within a frame, as detectors give them; any other location is a place in the world.
 _IN_FRAME = re.compile(r"(?:centre|center|top|bottom|left|right|(?:upper|lower) (?:left|right))$")
 _VIEW = re.compile(
@@ -42,12 +39,12 @@ def when(view: View, q: Query) -> Draft | None:
     else:
         found = view.glimpses(thing, scope)
         if not found:
-            said = f"I have not seen {_indefinite(thing)}{_within(q)}."
+            said = f"I have not seen {to_you(_indefinite(thing))}{_within(q)}."
             return Draft("time", "never", said, confidence=0.6 if _known(view, thing) else 0.4)
         item = found[0 if first else -1]
     ordinal = f"{q.ordinal} " if q.ordinal else ""
     seen_as = f" ({item.object})" if item.object and _differs(thing, item.object) else ""
-    said = f"You {ordinal}saw {thing}{seen_as} {spoken_time(view, item.t)}."
+    said = f"You {ordinal}saw {to_you(thing)}{seen_as} {spoken_time(view, item.t)}."
     return Draft("time", view.zone.iso(item.t), said, proof([item]), 0.9)
 
 
@@ -57,7 +54,7 @@ def did(view: View, q: Query) -> Draft | None:
     entity = _ends(view, thing, scope, first=False)
     found = [sights.dated(view.snap, entity, first=False)] if entity else view.glimpses(thing, scope)[::-1]
     if not found:
-        said = f"No, I have not seen {_indefinite(thing)}{_within(q)}."
+        said = f"No, I have not seen {to_you(_indefinite(thing))}{_within(q)}."
         return Draft("yes_no", "no", said, confidence=0.7 if _known(view, thing) else 0.5)
     item = found[0]
     what = f"{_counted(entity)}, " if entity else ""
@@ -67,10 +64,9 @@ def did(view: View, q: Query) -> Draft | None:
 def which(view: View, q: Query) -> Draft | None:
     """Which things (of a kind) were in view; the newest first in the evidence, in order of appearance in the value."""
     scope, asked = view.scope(q), q.clause.thing
-    names = sights.names_of(view.snap, asked)
     low, high = _edges(q, scope)
     view.calls += 1
-    entities = sights.seen(view.snap, names, low, high)
+    entities = sights.seen(view.snap, asked, low, high)
     if q.spans and q.recording is None:
         entities = _on_frames(view, entities, low, high)
     if not entities:
@@ -124,10 +120,9 @@ def in_view(view: View, q: Query) -> Draft | None:
 def how_many(view: View, q: Query) -> Draft | None:
     """How many of a thing at once: the most in the time named, else in the last sighting."""
     scope, thing = view.scope(q), q.clause.thing
-    names = sights.names_of(view.snap, thing)
     view.calls += 1
     low, high = _edges(q, scope)
-    entities = sights.seen(view.snap, names, low, high) if scope.named else sights.newest(view.snap, names, None, None)
+    entities = sights.seen(view.snap, thing, low, high) if scope.named else sights.newest(view.snap, thing)
     if not entities:
         return None
     run = entities if scope.named else list(sights.sightings(entities)[-1].seen)
@@ -145,9 +140,8 @@ def how_many(view: View, q: Query) -> Draft | None:
 def looks(view: View, q: Query) -> Draft | None:
     """What colour a thing was, or how it looked, by its newest sighting that tells; earlier ones that differ are named."""
     scope, thing = view.scope(q), q.clause.thing
-    names = sights.names_of(view.snap, thing)
     view.calls += 1
-    told = [(e, c) for e in sights.newest(view.snap, names, scope.start, scope.end) if (c := _looks_of(e, q.unit))]
+    told = [(e, c) for e in sights.newest(view.snap, thing, scope.start, scope.end) if (c := _looks_of(e, q.unit))]
     if not told:
         return None
     if q.ordinal == "first":
@@ -161,11 +155,11 @@ def looks(view: View, q: Query) -> Draft | None:
     return Draft("text", value, f"{said}.", tuple(of_entity(e) for e in evidence), 0.8)
 
 
-def last_seen(view: View, thing: str, scope: Scope) -> Draft | None:
+def last_seen(view: View, q: Query, scope: Scope) -> Draft | None:
     """Where a thing was last in view: its place, what was around it, and when.  For a thing nobody was seen to put down."""
-    names = sights.names_of(view.snap, thing)
+    thing = q.clause.thing
     view.calls += 1
-    found = sights.newest(view.snap, names, scope.start, scope.end)
+    found = sights.newest(view.snap, thing, scope.start, scope.end)
     if not found:
         return None
     placed = [e for e in found if e.location and not _IN_FRAME.match(e.location)]
@@ -176,17 +170,27 @@ def last_seen(view: View, thing: str, scope: Scope) -> Draft | None:
         for e in view.snap.trace.entities(None, last.t_start, last.t_end)
         if e.window_id == last.window_id and e.name not in (last.name, sights.HAND)
     ]
-    near = _on_frames(view, around, item.t, item.t + 1) or around
+    with_it = [e for e in around if sights.shows(item_caption(view, item), e.name)]
+    near = with_it or around
     beside = _join([_counted(e) for e in near[:4]])
     at = f"{spoken_time(view, item.t)}"
     if last.location and not _IN_FRAME.match(last.location):
         value: str | None = last.location
-        said = f"I last saw {thing} {value}, {at}" + (f", with {beside} in view." if beside else ".")
+        said = f"I last saw {to_you(thing)} {value}, {at}" + (f", with {beside} in view." if beside else ".")
         return Draft("text", value, said, (of_entity(last),), 0.7)
-    place = _at(last.location) if last.location else ""
-    value = "; ".join(p for p in (f"{place} of the view" if place else "", f"with {beside}" if beside else "") if p)
-    said = f"I did not see it put down. I last saw {thing} {at}, {value or 'alone in view'}."
+    place = f"{_at(last.location)} of the view" if last.location else ""
+    value = ", ".join(p for p in (place, f"with {beside}" if with_it else "") if p)
+    said = f"I last saw {to_you(thing)} {at}{', ' if value else ''}{value}"
+    said += f"; {beside} came into view soon before or after." if near and not with_it else "."
+    if re.search(r"\b(?:put|leave|left|placed?)\b", q.text, re.IGNORECASE):
+        said = f"I did not see where it was put. {said}"
     return Draft("text", value or None, said, (of_entity(last), *(of_entity(e) for e in near[:4])), 0.5)
+
+
+def item_caption(view: View, item: Item) -> str:
+    """The caption of the frame an item is dated to; "" where there is none."""
+    found = view.snap.trace.items(("caption",), item.t, item.t + 1)
+    return next((c.text for c in found if c.window_id == item.window_id), "")
 
 
 # -- shared ----------------------------------------------------------------------------------------------------------
@@ -194,12 +198,11 @@ def last_seen(view: View, thing: str, scope: Scope) -> Draft | None:
 
 def _ends(view: View, thing: str, scope: Scope, *, first: bool) -> SeenEntity | None:
     """The first (last) window that lists a thing."""
-    names = sights.names_of(view.snap, thing)
     view.calls += 1
     if first:
-        found = sights.seen(view.snap, names, scope.start, scope.end)
+        found = sights.seen(view.snap, thing, scope.start, scope.end)
         return found[0] if found else None
-    return max(sights.newest(view.snap, names, scope.start, scope.end), key=lambda e: e.t_end, default=None)
+    return max(sights.newest(view.snap, thing, scope.start, scope.end), key=lambda e: e.t_end, default=None)
 
 
 def _edges(q: Query, scope: Scope) -> tuple[int | None, int | None]:
@@ -261,7 +264,7 @@ def _counted(entity: SeenEntity) -> str:
 
 
 def _colours(entity: SeenEntity) -> list[str]:
-    return [a for a in entity.attributes if a.lower() in COLOURS]
+    return [a for a in entity.attributes if a.lower() in sights.COLOURS]
 
 
 def _looks_of(entity: SeenEntity, unit: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
+from edge.agent.statements import spoken, topic_of
 from edge.agent.view import Scope, View
 from edge.retrieval import words
 from storage.records import Item
@@ -88,12 +89,26 @@ def reply(view: View, q: Query) -> Draft | None:
     return Draft("text", value, f'{sentence(other.speaker)} answered: "{other.text}"', proof([other, item]), 0.9)
 
 
+def _said_about(view: View, q: Query) -> Draft | None:
+    """What a voice without a name said about something: the newest statement of its that speaks of it."""
+    name = words.plain(q.speaker).removeprefix("the ")
+    if name not in _ANYONE and name.split(" ")[0] not in ("other", "wearer"):
+        return None
+    for told in spoken(view, topic_of(q.clause.text), view.scope(q)):
+        if _by(view, told.item, q.speaker):
+            said = f'"{told.item.text}", {spoken_time(view, told.item.t)}.'
+            return Draft("text", told.item.text, said, proof([told.item]), 0.8)
+    return None
+
+
 def said_what(view: View, q: Query) -> Draft | None:
     """What somebody said (about something, at a time)."""
     if not known_speaker(view, q.speaker):
         return None
     scope = view.scope(q)
     about = q.clause.text
+    if words.content(about) and (found := _said_about(view, q)) is not None:
+        return found
     if words.content(about):
         return None  # a look-up reads it better: it weighs rare words and the speaker
     point = next((s for s in q.spans if s.kind == "point"), None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from statistics import median
 
-from edge.agent import rules_seen
+from edge.agent import rules_seen, rules_told
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
 from edge.agent.question import Query
@@ -16,6 +17,9 @@ from edge.retrieval.skills import once
 from storage.records import Item
 
 NEVER = "never"
+_OF_EVENT = re.compile(
+    r"\b(?:when|what time|what day) was (?:the|my|our)\b", re.IGNORECASE
+)  # "when was the piano lesson"
 
 
 def when(view: View, q: Query) -> Draft | None:
@@ -31,6 +35,8 @@ def when(view: View, q: Query) -> Draft | None:
     if not items:
         if not q.clause.acts or not (q.ordinal or q.clause.thing):
             return None
+        if _OF_EVENT.search(q.text) and not q.ordinal and (told := rules_told.schedule(view, q)) is not None:
+            return told
         return Draft(
             "time",
             NEVER,

@@ -136,8 +136,7 @@ class View:
     def glimpses(self, thing: str, scope: Scope) -> list[Item]:
         """One item for each sighting of a thing, in time order: from the things listed, else from the captions."""
         self.calls += 1
-        names = sights.names_of(self.snap, thing)
-        runs = sights.sightings(sights.seen(self.snap, names, scope.start, scope.end))
+        runs = sights.sightings(sights.seen(self.snap, thing, scope.start, scope.end))
         if runs:
             return [sights.as_item(run.seen[0]) for run in runs]
         return sights.captioned(self.snap, thing, scope.start, scope.end)

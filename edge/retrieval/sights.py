@@ -16,6 +16,9 @@ from storage.snapshot import Snapshot
 
 GAP_US = 60_000_000  # out of view no longer than this is still the same sighting
 _DAY = 86_400_000_000
+COLOURS = frozenset(
+    "red orange yellow green blue purple violet pink brown black white gray grey gold silver beige turquoise".split()
+)
 HAND = "hand"  # the wearer's own; never listed among the things seen
 _PRINTED = "; text reads "  # what follows in a caption was read, not seen
 
@@ -41,19 +44,29 @@ class Sighting:
 
 
 def names_of(snapshot: Snapshot, thing: str) -> list[str]:
-    """The names in the memory that are the thing asked for."""
+    """The names in the memory that are the thing asked for, its colour aside when no name holds it."""
     every = [n for n in snapshot.lookup.entity_names() if n != HAND]
-    return every if kinds.anything(thing) else kinds.named(thing, every)
+    if kinds.anything(thing):
+        return every
+    return kinds.named(thing, every) or (kinds.named(bare, every) if (bare := _coloured(thing)[1]) else [])
 
 
-def seen(snapshot: Snapshot, names: Iterable[str], start: Us | None, end: Us | None) -> list[SeenEntity]:
-    """The entities of those names in windows that overlap [start, end), in time order."""
+def seen(snapshot: Snapshot, thing: str, start: Us | None, end: Us | None) -> list[SeenEntity]:
+    """A thing in the windows that overlap [start, end), in time order; "the blue cup" only where a cup was blue."""
+    return _seen(snapshot, thing, names_of(snapshot, thing), start, end)
+
+
+def _seen(snapshot: Snapshot, thing: str, names: Sequence[str], start: Us | None, end: Us | None) -> list[SeenEntity]:
     found = [e for n in names for e in snapshot.trace.entities(n, start, end)]
+    colours = _coloured(thing)[0]
+    if colours:
+        found = [e for e in found if colours <= {*words.tokens(e.name), *(a.lower() for a in e.attributes)}]
     return sorted(found, key=lambda e: (e.t_start, e.name))
 
 
-def newest(snapshot: Snapshot, names: Sequence[str], start: Us | None, end: Us | None) -> list[SeenEntity]:
-    """Like `seen`, but only as far back as needed to hold the newest sighting: a day, a month, everything."""
+def newest(snapshot: Snapshot, thing: str, start: Us | None = None, end: Us | None = None) -> list[SeenEntity]:
+    """Like `seen`, but only as far back as needed to hold the newest sighting: hours, a day, a month, everything."""
+    names = names_of(snapshot, thing)
     last = snapshot.trace.last() if names else None
     if last is None:
         return []
@@ -62,9 +75,16 @@ def newest(snapshot: Snapshot, names: Sequence[str], start: Us | None, end: Us |
         low = top - back
         if start is not None and low <= start:
             break
-        if found := seen(snapshot, names, low, end):
+        if found := _seen(snapshot, thing, names, low, end):
             return found
-    return seen(snapshot, names, start, end)
+    return _seen(snapshot, thing, names, start, end)
+
+
+def _coloured(thing: str) -> tuple[frozenset[str], str]:
+    """The colours a thing is named with, and its name without them: "my blue cup" -> ({blue}, "cup")."""
+    told = words.tokens(thing)
+    colours = frozenset(w for w in told if w in COLOURS)
+    return colours, " ".join(w for w in told if w not in colours) if colours else ""
 
 
 def sightings(entities: Iterable[SeenEntity], gap: Us = GAP_US) -> list[Sighting]:

@@ -204,3 +204,62 @@ def test_a_text_that_nothing_tells_apart_is_not_asserted(store: Store) -> None:
     answer = told(store, "What did the label on the parachute say?")
     assert answer.confidence < 0.5
     assert not answer.answer.startswith("It said")
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("When is the dentist's appointment?", "2025-10-09"),
+        ("What day is my dentist's appointment?", "2025-10-09"),
+        ("What time is the dentist's appointment?", "14:15"),
+        ("In which room is the dentist's appointment?", "room 12"),
+        ("Where is the appointment?", "in room 12"),
+        ("When does the ferry sail?", "10:30"),
+        ("How long are the stairs closed?", "until Friday"),
+        ("Until when are the stairs closed?", "until Friday"),
+        ("When was the lesson?", "2025-10-06"),
+        ("When is the market day?", "2025-10-18"),
+        ("Where did I put my gloves?", "under the bench"),
+        ("Where are my gloves?", "under the bench"),
+        ("What do I have to do?", ["bring the green toolbox"]),
+        ("What must I not forget?", ["bring the green toolbox"]),
+        ("What do I have to bring?", "the green toolbox"),
+        ("What do I have to do before the shop closes?", "bring the green toolbox"),
+        ("Do I still have anything to do?", ["bring the green toolbox"]),
+        ("Who told me about the stairs?", "other"),
+        ("What did the other person say about the ferry?", "The ferry sails at half past ten."),
+        ("Is the grill on?", None),
+        ("Are the stairs closed?", "yes"),
+    ],
+)
+def test_told(store: Store, question: str, value: object) -> None:
+    assert told(store, question).value == value
+
+
+def test_what_is_to_be_done_cites_where_it_was_said(store: Store) -> None:
+    answer = told(store, "What do I have to do?")
+    assert [(e["id"], e["t_start"]) for e in answer.evidence] == [("w3", "2025-10-07T08:01:10.000+01:00")]
+    assert "bring the green toolbox before the shop closes" in answer.answer
+
+
+def test_nothing_is_to_be_done_before_it_was_said(store: Store) -> None:
+    assert told(store, "What do I have to do?", after_s=60).value == []
+
+
+@pytest.mark.parametrize("question", ["Where did I leave the cup?", "Where is my mug?", "Where is the blue cup?"])
+def test_what_nobody_saw_put_down_is_told_by_its_last_sight(store: Store, question: str) -> None:
+    answer = told(store, question)
+    assert answer.value == "at the lower left of the view, with a black tv"
+    assert "08:02" in answer.answer
+    assert answer.evidence[0]["id"] == "w6"
+
+
+def test_a_colour_tells_two_cups_apart(store: Store) -> None:
+    assert told(store, "Where did I leave the yellow cup?").value == "at the top of the view, with a brown dog"
+    assert told(store, "Did I see a green cup?").value == "no"
+
+
+def test_a_thing_only_spoken_of_has_no_place(store: Store) -> None:
+    answer = told(store, "Where did I leave the toolbox?")
+    assert answer.value is None
+    assert "green toolbox" in answer.answer
