@@ -44,8 +44,16 @@ _SUMMARY = """You write the memory of a person who wears a camera. You read what
 write down what it was: only what is there, with the names of things and persons as they stand there, with counts, and with text \
 that was read word for word. Nothing is added, nothing is supposed.
 subject: five to ten words that name the activity and its main things.
-summary: three or four sentences in order of time: who, where, what was done with which things, how it ended.
-keywords: five to twelve single words for finding it again."""
+summary: three or four whole sentences, without clock times, in order: who, where, what was done with which things, how it ended.
+keywords: five to twelve single words for finding it again.
+
+Monday 08:02, 4 min.
+08:02 fill kettle; turn on kettle; take blue cup
+08:03 wearer said: where is the honey
+08:04 put tea bag in blue cup; pour water; stir honey
+{"subject": "Making tea with honey in the blue cup", "summary": "The wearer filled the kettle, turned it on and took the \
+blue cup. The wearer asked where the honey was. Then the wearer put a tea bag in the cup, poured water and stirred in honey.", \
+"keywords": ["tea", "kettle", "cup", "honey", "water"]}"""
 
 _MATCH = """You look for what recurs in a person's life. A thread is one undertaking that was left and is taken up again: the same \
 repair, the same trip, the same report. A routine is the same kind of activity on other days, for the same reason and in much the \
