@@ -50,6 +50,7 @@ RULES: dict[Form, Rule] = {
     "until": rules_told.until,
     "who_said": rules_told.who_said,
     "todo": rules_told.todo,
+    "there": rules_seen.there,
     "seen_which": rules_seen.which,
     "in_view": rules_seen.in_view,
     "how_many": rules_seen.how_many,

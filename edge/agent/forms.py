@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "schedule", "which_place", "until", "who_said", "todo", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
+    "schedule", "which_place", "until", "who_said", "todo", "there", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -58,7 +58,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("duration", r"how long (?:was|lasted|did) (?:the |my )?(?P<vp>.+?)(?: last| take)?"),
     ("count", rf"how (?:many times|often|frequently)(?: (?:in (?:all|total)|altogether|so far))* {_AI} {_EVER}(?P<vp>.+?)(?: (?:in (?:all|total)|so far|until now|up to now|altogether))*"),
     ("count", r"(?:what is |what was )?(?:the )?number of times {ai} (?P<vp>.+)".replace("{ai}", _AI)),
-    ("how_many", r"how many (?P<obj>[\w -]+?) (?:(?:did|have|had|could|can) (?:i|we) (?:see|seen|spot|spotted|notice|noticed|count)|(?:was|were|is|are) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around))(?: .*)?"),
+    ("how_many", r"how many (?P<obj>[\w -]+?) (?:(?:did|have|had|could|can) (?:i|we) (?:see|seen|spot|spotted|notice|noticed|count)|(?:was|were|is|are|stood|stand|lay|lie|hung|hang) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around|(?:on|in|at) the [\w ]+))(?: .*)?"),
     ("looks", r"(?:what|which) (?P<unit>colou?r)s? (?:was|were|is|are|did|does|do|has|have|had)(?: i see on)? (?P<obj>.+?)(?: have| had| painted)?"),
     ("looks", r"what (?:was|were|is|are) the (?P<unit>colou?r)s? of (?P<obj>.+)"),
     ("looks", r"(?:what|how) (?:did|does|do) (?P<obj>(?:the|my|that|this|our) [\w -]+?) look(?P<unit>)(?: like)?"),
@@ -96,6 +96,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("text", r"what (?:did|does) (?P<obj>(?:the|that|this|my|a|an)\b[\w ]*\b{w}(?: \w+ the [\w ]+?)?) (?:say|read|show|tell me) (?:about|on|for|of) .+".replace("{w}", _WRITTEN)),
     ("text", r"what (?:was|is|stood) (?:written|printed|shown|displayed)? ?(?:on|in) (?P<obj>(?:the|that|this|my|a|an)\b[\w ]*\b{w}\b.*)".replace("{w}", _WRITTEN)),
     ("text", r"what (?:was|is) (?:written|printed|shown|displayed) (?:on|in|at|above|below|beside|next to) (?P<obj>.+)"),
+    ("said_what", r"what (?:did|have|had) (?P<who>i|we) (?:say|said|tell|told|mention|mentioned)(?: (?:to )?(?!about\b)\w+)? about (?P<vp>.+)"),
     ("said_what", r"what (?:did|have|has) (?P<who>(?!i\b|we\b)[\w ']+?) (?:say|said|tell|told|mention|ask|explain)(?: (?:to )?(?:me|us))?(?: about)? ?(?P<vp>.*)"),
     # told
     ("todo", r"what(?: else| all)? (?:(?:do|did|have|had|am|was) i|i) (?:(?:still|also|really|ever) )*(?:have to|had to|need to|needed to|got to|want to|wanted to|going to|about to|supposed to|meant to|mean to|plan to|planned to|planning to|intend to|intended to|promise to|promised to) (?P<vp>.+)"),
@@ -105,6 +106,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("todo", r"what(?: is|'s| are|'re| was| were)(?: on)? my (?:open |to-do |todo )*(?:tasks?|intentions?|plans?|reminders?|to-?dos?|lists?|promises?)(?P<vp>)"),
     ("until", r"(?:(?:for )?how long|(?:un)?till? when|how much longer) (?:is|are|will|does|do|must|should) (?P<vp>(?:the|my|our|this|that|a|an)\b.+)"),
     ("which_place", r"(?:in|at|on|to|from|into)? ?(?:which|what) (?P<unit>room|floor|building|platform|gate|office|hall|table|house|street|city|town|level|seat|row|shop|store|restaurant|cafe|aisle|track|terminal|place|location|spot) (?:is|are|was|were|does|do|did|will|should|must) (?P<vp>(?:the|my|our|this|that|a|an)\b.+?)(?: in| at| on| from)?"),
+    ("who_said", r"who (?P<unit>ask)ed(?: me| us)? (?:about|for|after|if|whether) (?P<vp>[^\u00a7]+)"),
     ("who_said", r"who (?:told|said|mentioned|informed|reminded|spoke|talked|asked|warned)(?: (?:to )?(?:me|us))?(?: something| anything)?(?: (?:about|that|of|to))? (?P<vp>[^\u00a7]+)"),
     # choices over procedures
     ("recipe_had", rf"{_INGREDIENT} (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),
@@ -113,6 +115,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
     # everyday
     ("state", r"(?:is|are|was|were) (?P<obj>(?:the|my|our)\b.+?) (?:still |really )?(?P<unit>on|off|open|opened|closed|shut|locked|unlocked|running|plugged in|unplugged)"),
+    ("state", r"(?:is|are|was|were) (?P<obj>(?:the|my|our)\b.+?) (?:still |already |really )?(?P<unit>out of order|broken|ready|full|empty|free|late|delayed|cancelled|sold out|occupied|working|finished|done|dirty|clean)"),
     ("state", r"(?:did|have) i (?:leave|left|forget|forgot) (?P<obj>(?:the|my|our)\b.+?) (?P<unit>on|open|unlocked|running|plugged in)"),
     ("who", r"who (?:was|were|am|did|have|had) i (?:with|talk(?:ing|ed)? (?:to|with)|sp[eo]ak(?:ing|en)? (?:to|with)|meet|met|meeting|see|seen|chat(?:ted|ting)? with|hear|heard)(?: .*)?"),
     ("who", r"who (?:was|were|is|has been|else was) (?:here|there|with me|talking|around|in the (?:room|house|kitchen))(?: .*)?"),
@@ -122,6 +125,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     # seeing
     ("seen_which", rf"(?:what|which)(?: all)?(?: (?:kinds?|sorts?|types?) of)? ?(?P<obj>(?!colou?r|time|day|one\b)[\w -]*?)(?: else| all)? ?{_AI} {_EVER}(?:{_ORD} )?{_SEE}{_ORD_END}(?: (?:there|around|in (?:my )?view))?"),
     ("seen_which", r"(?:what|which)(?: (?:kinds?|sorts?|types?) of)? (?P<obj>(?!colou?r|time|day)[\w -]+?) (?:was|were|is|are) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around|to be seen)"),
+    ("there", r"(?:(?:was|were|is|are) there (?:ever |also )?)(?P<obj>(?:a|an|any|some|the|my)\b(?! (?:time|moment|day|occasion|way|reason|chance)\b)[\w' -]+?)(?: (?:around|there|here|visible|nearby|in (?:my )?(?:view|sight)|in front of me|(?:in|on|at) the [\w ]+))*"),
+    ("there", r"any (?P<obj>(?!idea|clue|chance|way|guess|thoughts?|memory)[\w-]+(?: [\w-]+){0,2}?)(?: around| there| in (?:my )?(?:view|sight))?"),
     ("seen_which", rf"{_AI} {_EVER}{_SEE} any ?thing(?P<obj>)(?: interesting| else)?"),
     ("in_view", r"(?:what|which things|which objects)(?: all| else| things?)? (?:was|were|is|are|stood|lay|stands|lies|stand|lie|sat|sits|could i see|can i see|did i see|do i see) (?P<vp>(?:on top of|on|in|at|under|behind|beside|near|next to|in front of|by|around|inside|with|within|there|visible)\b.*)"),
     # times
@@ -129,7 +134,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
     ("when", rf"{_TIME} was (?!(?:the|my|our|a|an) [\w-]+$)(?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
-    ("schedule", r"(?:when|(?:at |on )?what (?P<unit>time|day|date)|(?:on |at )?which (?P<unit2>day|date|time)) (?:exactly )?(?:is|are|was|were|does|do|did|will|should|'s) (?P<vp>(?:the|my|our|this|that|a|an|today's|tomorrow's|next)\b(?! (?:last|first|latest|earliest|most recent) time\b)[^\u00a7]+)"),
+    ("schedule", r"(?:when|(?:at |on )?what (?P<unit>time|day|date)|(?:on |at )?which (?P<unit2>day|date|time)) (?:exactly )?(?:is|are|was|were|does|do|did|will|should|must) (?P<vp>(?:the|my|our|this|that|a|an|today's|tomorrow's|next)\b(?! (?:last|first|latest|earliest|most recent) time\b)[^\u00a7]+)"),
     ("objects", rf"(?:what|which)(?: all| else| things?| food| [\w-]+)? (?:did|have|had) i (?:{_ORD} )?(?P<vp>(?!do\b|done\b|doing\b|say\b|said\b|start\b|make of\b|perform\b|learn\b|think\b)\w+(?: (?:in|into|on|onto|from|out of|off|under|to|up|down|away|out|back) ?(?:(?:the|my|a) .+)?)?){_ORD_END}"),
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
     ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from edge.agent.cues import USUAL, guess
 from edge.agent.forms import RULES, Form
+from edge.agent.wording import plain_wording
 from edge.retrieval import timephrase, words
 from edge.retrieval.timephrase import Span, Us, Zone
 
@@ -131,6 +132,7 @@ def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
             choices,
             body,
         )
+    body = plain_wording(body)
     usual = USUAL.search(body)
     for form, pattern in RULES:
         if usual and not form.startswith("usual"):

@@ -37,7 +37,7 @@ def state(view: View, q: Query) -> Draft | None:
     """
     asked = _SAME_STATE.get(q.unit, q.unit)
     if asked not in _STATES:
-        return None
+        return rules_told.is_so(view, q.clause.thing, (asked,), (f"not {asked}",), q)
     scope = view.scope(q)
     acts, opposite = _STATES[asked]
     into = _events(view, acts, q.clause.thing, scope)

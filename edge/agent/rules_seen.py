@@ -61,6 +61,11 @@ def did(view: View, q: Query) -> Draft | None:
     return Draft("yes_no", "yes", f"Yes: {what}{spoken_time(view, item.t)}.", proof(found[:5]), 0.9)
 
 
+def there(view: View, q: Query) -> Draft | None:
+    """Was there such a thing: as `did`, for what this memory would list; None for what only words could tell."""
+    return did(view, q) if _known(view, q.clause.thing) else None
+
+
 def which(view: View, q: Query) -> Draft | None:
     """Which things (of a kind) were in view; the newest first in the evidence, in order of appearance in the value."""
     scope, asked = view.scope(q), q.clause.thing
@@ -307,4 +312,7 @@ def _differs(thing: str, name: str) -> bool:
 
 def _known(view: View, thing: str) -> bool:
     """Is it a thing that this memory would list if it had been there?"""
-    return bool(sights.names_of(view.snap, thing)) or kinds.is_kind(thing)
+    if sights.names_of(view.snap, thing) or kinds.is_kind(thing):
+        return True
+    last = view.snap.trace.last()
+    return last is not None and last.made_by == "light" and kinds.detectable(thing)

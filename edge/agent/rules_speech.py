@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
@@ -13,6 +15,7 @@ from storage.records import Item
 _ANYONE = frozenset(
     ("someone", "somebody", "anyone", "anybody", "they", "people", "it", "he", "she", "the other person")
 )
+_OTHERS = frozenset("person other man woman guy lady voice stranger".split())
 _WEARER = frozenset(("i", "me", "my", "we", "our", "wearer"))
 
 
@@ -24,6 +27,8 @@ def _by(view: View, item: Item, who: str) -> bool:
     speaker = item.speaker.lower()
     if not name or name in _ANYONE:
         return True
+    if name.split(" ")[-1] in _OTHERS and not any(name == s.lower() for s in view.snap.lookup.speakers()):
+        return speaker not in ("wearer", view.owner.lower())
     if name in _WEARER or name == view.owner.lower():
         return speaker in ("wearer", view.owner.lower())
     return speaker == name or name in speaker.split() or speaker in name.split()
@@ -35,6 +40,7 @@ def known_speaker(view: View, who: str) -> bool:
     return (
         name in _ANYONE
         or name in _WEARER
+        or name.split(" ")[-1] in _OTHERS
         or any(
             name == s.lower() or name in s.lower().split() or s.lower() in name.split()
             for s in view.snap.lookup.speakers()
@@ -92,9 +98,10 @@ def reply(view: View, q: Query) -> Draft | None:
 def _said_about(view: View, q: Query) -> Draft | None:
     """What a voice without a name said about something: the newest statement of its that speaks of it."""
     name = words.plain(q.speaker).removeprefix("the ")
-    if name not in _ANYONE and name.split(" ")[0] not in ("other", "wearer"):
+    if name not in _ANYONE | _WEARER and name.split(" ")[-1] not in _OTHERS:
         return None
-    for told in spoken(view, topic_of(q.clause.text), view.scope(q)):
+    asking = re.search(r"\bask", q.text, re.IGNORECASE) is not None
+    for told in spoken(view, topic_of(q.clause.text), view.scope(q), questions=asking):
         if _by(view, told.item, q.speaker):
             said = f'"{told.item.text}", {spoken_time(view, told.item.t)}.'
             return Draft("text", told.item.text, said, proof([told.item]), 0.8)

@@ -14,7 +14,7 @@ from edge.agent.draft import Draft, proof
 from edge.agent.phrases import clock_of, sentence, spoken_day, spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.statements import Statement, spoken, topic_of, written
-from edge.agent.view import View
+from edge.agent.view import Scope, View
 from edge.retrieval import words
 from edge.retrieval.evidence import INSTANT_US, Evidence
 from edge.retrieval.timephrase import Zone
@@ -104,7 +104,7 @@ def until(view: View, q: Query) -> Draft | None:
 def who_said(view: View, q: Query) -> Draft | None:
     """Who, other than the wearer, said something about a topic."""
     own = set(heard.people_in(view, "I"))
-    for told in spoken(view, topic_of(q.clause.text), view.scope(q)):
+    for told in spoken(view, topic_of(q.clause.text), view.scope(q), questions=q.unit == "ask"):
         if heard.person_key(view, told.item.speaker) not in own:
             name = told.item.speaker
             who = "Somebody else" if name == "other" else sentence(name)
@@ -144,7 +144,7 @@ def todo(view: View, q: Query) -> Draft | None:
     open_ones = past or open_ones
     asked = {k for k in words.content(q.clause.text) if k not in _GENERIC}
     if asked:
-        graded = [(len(asked & set(words.content(f"{i.what} {i.due}"))) / len(asked), i) for i in open_ones]
+        graded = [(len(asked & _acts_of(f"{i.what} {i.due}")) / len(asked), i) for i in open_ones]
         best = max((g for g, _ in graded), default=0.0)
         open_ones = [i for g, i in graded if g == best] if best >= 0.5 else []
         if not open_ones:
@@ -171,6 +171,15 @@ def _note(view: View, q: Query) -> Draft | None:
     return None
 
 
+_BRING = frozenset(words.key(w) for w in "bring take carry pack fetch".split())
+
+
+def _acts_of(what: str) -> set[str]:
+    """The keys of an intention; what is to be taken along is to be brought too."""
+    keys = set(words.content(what))
+    return keys | _BRING if keys & _BRING else keys
+
+
 # -- shared ----------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +189,9 @@ def _about(view: View, q: Query) -> Iterator[Statement]:
     own = heard.people_in(view, "I")
     if not topic or any(p not in own for p in heard.people_in(view, q.text)):
         return iter(())
-    scope = view.scope(q)
+    scope = (
+        view.scope(q) if q.recording or q.context else Scope()
+    )  # a time named is the appointment's, not the saying's
     return chain(spoken(view, topic, scope), written(view, topic, scope))
 
 
@@ -222,6 +233,6 @@ def _of_intention(i: Intention) -> Evidence:
 def _object(what: str, asked: set[str]) -> str:
     """What an act is done to, when the question names the act: "take the blue folder with me" -> "the blue folder"."""
     head, _, rest = what.partition(" ")
-    if not rest or words.key(head) not in asked:
+    if not rest or not asked & _acts_of(head):
         return to_you(what)
     return to_you(re.sub(r" (?:with|for|to) (?:me|us)$", "", rest))

@@ -15,6 +15,7 @@ from storage.records import Item
 OCCURRENCES = 400  # of a word, the newest
 LIKELY = 40
 COVERED = 0.6  # least share of the topic's words in a sentence
+HALF = 0.5  # enough when the first word is among them: "the train" of "the train leave"
 
 _SENTENCE = re.compile(r"[^.!?;]+(?:[.](?=\S)[^.!?;]+)*[.!?]*")
 # Words of a question that name no topic.
@@ -40,8 +41,8 @@ def topic_of(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(w for w in told if words.key(w) not in _ASKING)) or tuple(dict.fromkeys(told))
 
 
-def spoken(view: View, topic: tuple[str, ...], scope: Scope) -> Iterator[Statement]:
-    """What was said about a topic, questions left out: the sentences with most of its words first, the newest of those."""
+def spoken(view: View, topic: tuple[str, ...], scope: Scope, *, questions: bool = False) -> Iterator[Statement]:
+    """What was said about a topic, questions left out (or nothing but them): the sentences with most of its words first, the newest of those."""
     shared: Counter[int] = Counter()
     for word in topic:
         view.calls += 1
@@ -53,8 +54,8 @@ def spoken(view: View, topic: tuple[str, ...], scope: Scope) -> Iterator[Stateme
     for item in view.snap.trace.items_by_id(best).values():
         for m in _SENTENCE.finditer(item.text):
             said = m.group(0).strip()
-            covered = len(keys & _keys(said)) / len(keys) if keys else 0.0
-            if covered >= COVERED and not said.endswith("?"):
+            covered = _covered(topic, keys, said)
+            if covered and said.endswith("?") == questions:
                 found.append(Statement(said, item, covered))
     yield from sorted(found, key=lambda s: (-s.covered, -s.item.t))
 
@@ -65,11 +66,18 @@ def written(view: View, topic: tuple[str, ...], scope: Scope) -> Iterator[Statem
     keys = _keys(" ".join(topic))
     found = []
     for board in boards.boards(frames):
-        covered = len(keys & _keys(board.text)) / len(keys) if keys else 0.0
-        if covered >= COVERED:
+        covered = _covered(topic, keys, board.text)
+        if covered:
             full = max(board.frames, key=lambda f: (len(set(f.lines) & set(board.lines)), f.t))
             found.append(Statement(board.text, full.item, covered))
     yield from sorted(found, key=lambda s: (-s.covered, -s.item.t))
+
+
+def _covered(topic: tuple[str, ...], keys: frozenset[str], text: str) -> float:
+    """The share of a topic in a text; 0 when it is too small: less than most, or than half with the first word."""
+    held = keys & _keys(text)
+    share = len(held) / len(keys) if keys else 0.0
+    return share if share >= COVERED or (share >= HALF and words.key(topic[0]) in held) else 0.0
 
 
 def _keys(text: str) -> frozenset[str]:

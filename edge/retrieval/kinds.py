@@ -37,6 +37,7 @@ _KINDS = {
     "sports gear": "frisbee, skis, snowboard, sports ball, kite, baseball bat, baseball glove, skateboard, surfboard, tennis racket",
     "instrument": "clock, parking meter",
 }  # fmt: skip
+_NO_KIND = "person, book, toilet, umbrella, fire hydrant"
 _SAME = {
     "people": "person", "human": "person", "man": "person", "woman": "person", "child": "person", "someone": "person",
     "somebody": "person", "anyone": "person", "anybody": "person", "stranger": "person", "kitten": "cat", "puppy": "dog",
@@ -76,7 +77,7 @@ def grade(asked: str, name: str) -> int:
     """
     wanted, seen = words.thing(asked), words.thing(name)
     plain = " ".join(words.tokens(name))
-    if not wanted or (wanted[-1], plain) in _misleading():
+    if not wanted or (len(wanted) == 1 and (wanted[0], plain) in _misleading()):
         return 0
     if (found := words.thing_grade(wanted, seen)) >= 2:
         return found
@@ -104,3 +105,14 @@ def is_kind(asked: str) -> bool:
     """Is it a word for a whole kind ("animals")?"""
     wanted = words.thing(asked)
     return _synonyms().get(wanted, wanted) in _members()
+
+
+def detectable(asked: str) -> bool:
+    """Would a detector that knows the names of COCO have listed such a thing?"""
+    return is_kind(asked) or any(grade(asked, n) for n in _every())
+
+
+@lru_cache(maxsize=1)
+def _every() -> tuple[str, ...]:
+    """All names of the detector."""
+    return tuple(dict.fromkeys(n for names in (*_KINDS.values(), _NO_KIND) for n in names.split(", ")))

@@ -263,3 +263,25 @@ def test_a_thing_only_spoken_of_has_no_place(store: Store) -> None:
     answer = told(store, "Where did I leave the toolbox?")
     assert answer.value is None
     assert "green toolbox" in answer.answer
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Was there a dog?", "yes"),
+        ("Were there any people around?", "no"),
+        ("Was the bicycle red?", "yes"),
+        ("Was the bicycle blue?", "no"),
+        ("When was the dog last in view?", "2025-10-07T08:00:50.000+01:00"),
+        ("Read me the note on the fridge.", "CALL THE PLUMBER"),
+        ("What time did the clock show at the beginning?", "Oct 7, 2025, 08:00:00"),
+        ("When's the dentist's appointment?", "2025-10-09"),
+        ("What time is my appointment on Thursday?", "14:15"),
+        ("When do I have to catch the ferry?", "10:30"),
+        ("When will the stairs be open again?", "until Friday"),
+        ("What am I supposed to take along?", "the green toolbox"),
+        ("What did I say about my gloves?", "I've put my gloves under the bench."),
+    ],
+)
+def test_in_other_words(store: Store, question: str, value: object) -> None:
+    assert told(store, question).value == value

@@ -1,0 +1,51 @@
+"""Other words for the same question: a table that brings everyday wordings to the one a form knows.
+
+Applied to the bare question (no quotes, no times); the first pattern that fits the whole of it is taken, once.
+"""
+
+from __future__ import annotations
+
+import re
+
+_A = r"(?:a|an|any|some|the|my|our)"
+_NOUN = rf"{_A}\b(?! (?:time|moment|day|occasion|way|reason|chance)\b)[\w' -]+?"
+_HERE = r"(?: (?:around|there|here|visible|nearby|in (?:my )?(?:view|sight)|in front of me|(?:in|on|at) the [\w ]+))*"
+_COLOUR = r"(?P<c>red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)"
+_PEOPLE = r"(?:anybody|anyone|somebody|someone|people|any people)"
+
+_TABLE: tuple[tuple[str, str], ...] = (
+    # seeing
+    (rf"(?:when|what time) (?:was|were) (?P<x>{_NOUN}) (?P<o>last|first) (?:in (?:my )?(?:view|sight)|there|visible|around)", r"when did i \g<o> see \g<x>"),
+    (r"(?:did|have) you (?:ever )?(?:see|seen|notice|noticed|spot|spotted) (?P<x>.+)", r"did i see \g<x>"),
+    (rf"(?:did|have) i (?:meet|met) (?P<x>{_PEOPLE})", r"did i see \g<x>"),
+    (rf"(?:was|were|is|are) (?P<x>(?:the|my) [\w -]+?) {_COLOUR}", r"did i see the \g<c> \g<x>"),
+    (r"what (?:was|am|were) (?:i|we) looking at", "what did i see"),
+    (r"(?:what|which)(?: (?:kind|sort|type) of)? (?P<x>[\w -]+?) (?:was|were) (?:it|that|those|they) (?:that |which )?(?:i|we) (?:saw|had seen)", r"which \g<x> did i see"),
+    # writing
+    (r"read (?:me |us |out |to me |aloud )*(?P<x>(?:the|that|this|my) .+)", r"what did \g<x> say"),
+    (r"what(?: is| was| are| were) the (?:text|writing|words?|label|inscription|message) (?:written )?(?:on|at|in|of) (?P<x>.+)", r"what was written on \g<x>"),
+    (r"what (?:did|have|could) i (?:read|see written) (?:on|about|at|in) (?P<x>.+)", r"what did the sign about \g<x> say"),
+    (r"what time (?:did|does|was|is) (?:it |shown |there )?(?:on )?the clock(?: show| say| read| tell)?(?P<t> (?:when|at the) .+)?", r"what did the clock say\g<t>"),
+    # appointments
+    (rf"when (?:do|did|will) (?:i|we) have (?P<x>{_NOUN})", r"when is \g<x>"),
+    (r"(?:when|what time|at what time) (?:do|must|should|will|did) (?:i|we) (?:(?:have|need) to )?(?:be at|be in|go to|catch|leave for|attend|take|get to) (?P<x>(?:the|my|our) (?:train|bus|tram|ferry|plane|flight|taxi|meeting|appointment|lesson|class|course|dentist|doctor|office|concert|party|exam|lecture)\b.*)", r"when is \g<x>"),
+    (rf"where (?:will|does|do|did) (?P<x>{_NOUN}) (?:be|be held|take place|happen|start|meet|begin)", r"where is \g<x>"),
+    (rf"when will (?P<x>{_NOUN}) (?:work|open|run|be (?:open|fixed|repaired|back|working|available|mended|reopened))(?: again)?", r"until when is \g<x> closed"),
+    # what is to be done
+    (r"what did i say (?:that )?i (?:have|need|had|needed) to (?P<x>.+)", r"what do i have to \g<x>"),
+    (r"(?:do|did) i (?:still )?(?:have|need) to do (?:anything|something)(?: else)?", "what do i have to do"),
+    (r"(?:did|have|am) i (?:forget|forgot|forgotten|forgetting) (?:anything|something)", "what do i have to do"),
+)  # fmt: skip
+_WORDINGS = tuple((re.compile(pattern, re.IGNORECASE), form) for pattern, form in _TABLE)
+_SHORT = re.compile(r"^(when|where|who|how|what|which)(?:'s|\u2019s) ", re.IGNORECASE)
+
+
+def plain_wording(body: str) -> str:
+    """The question in the wording its form knows; as it was when it is no such other wording."""
+    body = _SHORT.sub(r"\1 is ", body)
+    for pattern, form in _WORDINGS:
+        if (m := pattern.fullmatch(body)) is not None:
+            told = m.expand(form)
+            # "the blue the cup": the article moves before the colour
+            return re.sub(r"\bthe (\w+) (?:the|my) ", r"the \1 ", told)
+    return body
