@@ -27,6 +27,7 @@ from edge.opening import open_capture
 from edge.perception.light import PRIME_WINDOWS, LightPerception
 from edge.perception.vlm import VlmPerception
 from edge.pipeline import Pipeline
+from edge.power import MODES
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
 from edge.server.control import ControlServer
@@ -280,6 +281,8 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         recorder=recorder, control=server, glasses=glasses,
     )  # fmt: skip
     made.append(runtime)
+    if isinstance(light, VlmPerception):
+        light.rest_when(lambda: MODES[runtime.power.mode].tier != "vlm", engines.thinkers.unload)
     return runtime
 
 

@@ -65,6 +65,13 @@ class VlmPerception(LightPerception):
         self._ticks = mono
         self._breaker = Breaker("The vision model", mono=mono, failures=SLOW_IN_A_ROW, rest_s=REST_S)
         self.vision = VisionHealth()
+        self._resting: Callable[[], bool] = lambda: False
+        self._on_rest: Callable[[], None] = lambda: None
+        self._rests = False
+
+    def rest_when(self, resting: Callable[[], bool], on_rest: Callable[[], None]) -> None:
+        """Ask nothing of the model while `resting` (a power mode says so); `on_rest` is called once as that begins."""
+        self._resting, self._on_rest = resting, on_rest
 
     def prime(self, windows: Sequence[Window]) -> None:
         """Go on after these stored windows; those a model described name things otherwise than the detector does."""
@@ -83,6 +90,13 @@ class VlmPerception(LightPerception):
 
     def _described(self, raw: RawWindow, light: Window, began: int) -> Window | None:
         frames = self._chosen(raw)
+        if self._resting():
+            if not self._rests:
+                self._on_rest()
+            self._rests = True
+            self._stand_in("resting", "The power mode rests the vision model; light perception works.")
+            return None
+        self._rests = False
         if not frames:
             return None
         length = (raw.t_end - raw.t_start) / US

@@ -175,6 +175,20 @@ def test_windows_that_wait_are_not_described(perceive, world) -> None:
     assert stage.vision.stood_in == {"behind": 1}
 
 
+def test_a_power_mode_rests_the_model_and_its_memory_is_given_back_once(perceive, world) -> None:
+    teller, saver, unloaded = Teller(trace, trace), [False], []
+    stage = perceive(teller)
+    stage.rest_when(lambda: saver[0], lambda: unloaded.append(True))
+    made = []
+    for i, resting in enumerate((False, True, True, False)):
+        saver[0] = resting
+        made.append(stage.step(world.window(rooms(world), 30.0 * i))[0].window.made_by)
+    assert made == ["vlm", "light", "light", "vlm"]
+    assert unloaded == [True]
+    assert stage.vision.stood_in == {"resting": 2}
+    assert "vision" not in stage.health.fell_back
+
+
 def test_a_window_without_a_usable_frame_asks_nobody(perceive, world) -> None:
     teller = Teller()
     (seen,) = perceive(teller).step(world.window([]))
