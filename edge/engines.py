@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from edge import config as settings
-from edge.perception.things import DETECTOR_SCORE
 from edge.clock import Clock, SystemClock
+from edge.perception.things import DETECTOR_SCORE
 from edge.thinkers import Thinkers, ThinkingRole, llama_settings
 from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Loader, LoadOptions, Registry, RoleStatus, roles
 
