@@ -22,7 +22,8 @@ MIN_SQLITE = (3, 51, 3)
 MIN_VEC = (0, 1, 9)
 BUSY_MS = 10_000
 SMALLEST = 512  # bytes; no database has less than a page
-DriverError: type[Exception] = sqlcipher3.Error
+# What the driver raises; the second when a damaged file gives it a message that is no text.
+DriverError: tuple[type[Exception], ...] = (sqlcipher3.Error, UnicodeDecodeError)
 
 
 def connect(path: Path | None, *, read_only: bool = False) -> Connection:
@@ -83,13 +84,13 @@ def translate(error: Exception, path: Path | None) -> StorageError:
         return StoreLocked(f"{where} is being written by another process: stop it, or choose another --db.")
     if "not a database" in low or "encrypted" in low:
         return StoreUnreadable(f"{where} is not a grove-edge database (or it is encrypted): choose another --db.")
-    if "malformed" in low or "corrupt" in low:
+    if any(sign in low for sign in ("malformed", "corrupt", "decode", "vtable", "blob", "no such table")):
         return StoreUnreadable(f"{where} is damaged ({text}): restore it from a backup.")
     if "full" in low:
         return StoreUnwritable(f"No space left while writing {where}: free some space; nothing was half written.")
     if "readonly" in low or "read-only" in low or "unable to open" in low or "i/o" in low:
         return StoreUnwritable(f"{where} cannot be opened or written ({text}): check the path and its permissions.")
-    return StorageError(f"{where}: {text}")
+    return StorageError(f"{where}: {text}; grove-edge doctor tells whether it is whole.")
 
 
 def _claim(path: Path) -> None:
