@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from storage import EmbeddingSpace, Store
+from storage.errors import StorageError
 from storage.health import HealthEvent
 from storage.records import (
     Caption,
@@ -155,3 +157,32 @@ def _settle(tx: Any, rng: random.Random, made: History, w: Window) -> None:
     i = tx.snapshot().intentions.get(rng.choice(made.intentions))
     if i.known < w.t_end:
         tx.intentions.move(i.id, rng.choice(["done", "dropped"]), w.t_end, (f"w{w.id}",))
+
+
+def read_damaged(folder: Path, count: int) -> None:
+    """Damage a memory in so many ways, read and write each, and print how it ended: "ok" or the code of the error."""
+    path = folder / "m.db"
+    with Store.open(path, space=SPACE) as store:
+        grow(store, 1, 30)
+    whole = path.read_bytes()
+
+    def look(store: Store) -> None:
+        with store.snapshot() as snapshot:
+            snapshot.trace.windows()
+            snapshot.search("moment", "cup", np.ones(DIM, np.float32))
+            snapshot.patterns.all()
+
+    for seed in range(count):
+        rng, data = random.Random(seed), bytearray(whole)
+        page = rng.randrange(len(data) // 4096) * 4096
+        first = page + (100 if page == 0 else 0)
+        data[first : page + 4096] = rng.randbytes(page + 4096 - first) if seed % 2 else bytes(page + 4096 - first)
+        path.write_bytes(data)
+        for use in (lambda s: list(s.dump()), look, Store.integrity, lambda s: grow(s, 5, 6, ("three", "four"))):
+            try:
+                with Store.open(path) as store:
+                    use(store)
+                print("ok")
+            except StorageError as error:
+                assert "\n" not in str(error)
+                print(error.code)

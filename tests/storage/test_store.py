@@ -231,6 +231,22 @@ def test_damage_is_told_as_such(tmp_path: Path) -> None:
     assert wrong
 
 
+def test_whatever_a_damaged_file_holds_it_fails_with_a_sentence(tmp_path: Path) -> None:
+    """Pages of zeros and of noise, as a dying card gives them: it works, or one of our errors says why.
+
+    In a process of its own, since sqlite-vec is no match for every damage to its own tables.
+    """
+    code = "import sys; from pathlib import Path; import storage_support as s; s.read_damaged(Path(sys.argv[1]), 24)"
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT / "tests", env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (told.returncode, told.stderr) == (0, "")
+    codes = told.stdout.split()
+    assert "storage.unreadable" in codes
+    assert set(codes) <= {"ok", "storage.unreadable", "storage.error", "storage.not_found", "storage.schema"}
+
+
 def test_another_embedding_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     Store.open(path, space=SPACE).close()
