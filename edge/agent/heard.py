@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edge.agent.view import Scope, View
+from edge.agent.view import SHORT_US, Scope, View
 from edge.retrieval import words
 from storage.records import Item, ItemKind
 
@@ -79,15 +79,16 @@ def rank(view: View, text: str, scope: Scope, people: Sequence[str], count: int 
     score: dict[int, float] = {}
     time: dict[int, int] = {}
     holds: dict[int, set[str]] = {}
+    within = _within(view, scope)
     for key, word in by_key.items():
-        view.calls += 1
-        hits = [
-            h
-            for h in view.snap.lookup.times_of(word.removesuffix("'s"), scope.start, scope.end, WIDEST)
-            if h[2] in KINDS
-        ]
+        if within is None:
+            view.calls += 1
+            found = view.snap.lookup.times_of(word.removesuffix("'s"), scope.start, scope.end, WIDEST)
+            hits = [(t, item_id) for t, item_id, kind in found if kind in KINDS]
+        else:
+            hits = [(i.t, i.id) for i, held in within if key in held]
         weight[key] = math.log(1 + (total - len(hits) + 0.5) / (len(hits) + 0.5))
-        for t, item_id, _ in hits:
+        for t, item_id in hits:
             score[item_id] = score.get(item_id, 0.0) + weight[key]
             time[item_id] = t
             holds.setdefault(item_id, set()).add(key)
@@ -95,6 +96,14 @@ def rank(view: View, text: str, scope: Scope, people: Sequence[str], count: int 
         return []
     first = sorted(score, key=lambda i: (-score[i], i))[: 4 * count]
     return _with_context(view, first, score, holds, weight, people)[:count]
+
+
+def _within(view: View, scope: Scope) -> list[tuple[Item, frozenset[str]]] | None:
+    """All of a short stretch with the keys of its words: cheaper than to walk every word through a long memory."""
+    if scope.start is None or scope.end is None or scope.end - scope.start > SHORT_US:
+        return None
+    view.calls += 1
+    return [(i, frozenset(words.keys(i.text))) for i in view.snap.trace.items(KINDS, scope.start, scope.end)]
 
 
 def _with_context(

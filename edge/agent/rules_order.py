@@ -14,6 +14,7 @@ from storage.records import Item, ItemKind
 
 _SKIPPED = frozenset(words.key(w) for w in "finished finish ends end begins begin starts".split())
 NEAR = 40  # how many neighbours are looked at
+REACHES = (86_400_000_000, 8 * 86_400_000_000, None)  # how far for them, in microseconds
 
 
 def after(view: View, q: Query) -> Draft | None:
@@ -68,9 +69,17 @@ def _anchors(view: View, clause: Clause, scope: Scope) -> list[Item]:
 def _neighbours(view: View, anchor: Item, scope: Scope, forward: bool) -> list[Item]:
     """What lies next to an item: other activities for an activity, captions for a caption, events for an event."""
     if anchor.kind == "event" and words.key(anchor.action.split(" ")[0]) == "start":
-        low, high = (anchor.t, scope.end) if forward else (scope.start, anchor.t + 1)
-        found = [i for i in view.snap.trace.events(anchor.action, low, high) if i.id != anchor.id]
-        found = [i for i in found if (i.t, i.id) > (anchor.t, anchor.id)] if forward else found[::-1]
+        found: list[Item] = []
+        for reach in REACHES:  # most often the next one is near: a long memory is not read to its end for it
+            low, high = (anchor.t, scope.end) if forward else (scope.start, anchor.t + 1)
+            if reach is not None and forward:
+                high = anchor.t + reach if high is None else min(high, anchor.t + reach)
+            elif reach is not None:
+                low = anchor.t - reach if low is None else max(low, anchor.t - reach)
+            found = [i for i in view.snap.trace.events(anchor.action, low, high) if i.id != anchor.id]
+            found = [i for i in found if (i.t, i.id) > (anchor.t, anchor.id)] if forward else found[::-1]
+            if len(found) >= NEAR:
+                break
         return found[:NEAR]
     kinds: tuple[ItemKind, ...] = (anchor.kind,)
     earlier, later = view.snap.trace.neighbours(anchor, kinds, NEAR)

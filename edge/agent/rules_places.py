@@ -11,7 +11,7 @@ from edge.agent.phrases import spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import words
-from storage.lookup import all_words
+from storage.lookup import all_words, any_words
 from storage.records import Item
 
 _PUT = re.compile(
@@ -33,6 +33,9 @@ _TOLD = re.compile(
 _CLAUSE_END = re.compile(
     r",| (?:and|but|so|because|before|after|when|while|this morning|today|yesterday|just now|again)\b", re.I
 )
+_PUTTING = (  # the verbs of the patterns; the index knows their regular inflections
+    "put puts putting place leave left leaving return hang hung hanging set sets setting lay laid store drop stow park hide hid keep kept"
+).split()
 NEWEST = 1000  # of a thing that is everywhere, only so many of its newest mentions are read for its last place
 _FORMS = {
     "back in": "in",
@@ -72,12 +75,9 @@ def _puts(view: View, thing: str, scope: Scope, *, first: bool = False) -> list[
     asked = words.thing(thing)
     view.calls += 1
     newest = None if scope.named or first else NEWEST
-    found = view.snap.lookup.matching(all_words(_tokens(thing)), ("caption", "event"), scope.start, scope.end, newest)
-    found += (
-        view.snap.lookup.matching(all_words(words.tokens(thing)), ("caption",), scope.start, scope.end)
-        if not found
-        else []
-    )
+    found = view.snap.lookup.matching(_put_with(_tokens(thing)), ("caption", "event"), scope.start, scope.end, newest)
+    if not found:
+        found = view.snap.lookup.matching(_put_with(words.tokens(thing)), ("caption",), scope.start, scope.end)
     puts = [p for p in (put_of(i) for i in found) if p is not None]
     puts += _said(view, thing, scope, newest)
     literal = words.plain(re.sub(r"^(?:the|a|an|my|our) ", "", thing, flags=re.IGNORECASE))
@@ -87,9 +87,15 @@ def _puts(view: View, thing: str, scope: Scope, *, first: bool = False) -> list[
     return sorted(kept, key=lambda p: (p.item.t, p.item.id))
 
 
+def _put_with(tokens: list[str]) -> str:
+    """An expression for texts that name a thing and an act of putting: what else names it is not read."""
+    named = all_words(tokens)
+    return f"{named} AND ({any_words(_PUTTING)})" if named else ""
+
+
 def _said(view: View, thing: str, scope: Scope, newest: int | None) -> list[Put]:
     """Puts that the wearer told of: "I put my keys next to the keyboard"."""
-    spoken = view.snap.lookup.matching(all_words(_tokens(thing)), ("speech",), scope.start, scope.end, newest)
+    spoken = view.snap.lookup.matching(_put_with(_tokens(thing)), ("speech",), scope.start, scope.end, newest)
     found = []
     for item in spoken:
         if item.speaker.lower() not in ("wearer", "i", "me", view.owner.lower()):

@@ -71,6 +71,11 @@ def which(view: View, q: Query) -> Draft | None:
     scope, asked = view.scope(q), q.clause.thing
     low, high = _edges(q, scope)
     view.calls += 1
+    last = view.snap.trace.last()
+    if low is None and last is not None and kinds.anything(asked):
+        low = view.zone.day(view.zone.local(last.t_start).date())[
+            0
+        ]  # all that was ever seen is no answer: the last day
     entities = sights.seen(view.snap, asked, low, high)
     if q.spans and q.recording is None:
         entities = _on_frames(view, entities, low, high)

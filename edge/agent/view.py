@@ -60,6 +60,7 @@ class View:
         self.zone = Zone(now, offset_s, offset_at)
         self._objects: dict[str, list[str]] = {}
         self._actions: list[str] | None = None
+        self._around: dict[Us, list[Stretch]] = {}
         self._things: dict[int, list[SeenEntity]] = {}
         self._stretches: dict[tuple[object, ...], list[Item]] = {}
 
@@ -96,9 +97,13 @@ class View:
         )
 
     def around(self, t: Us) -> list[Stretch]:
-        """The recordings within half a day of a time, cut there."""
-        self.calls += 1
-        return self.snap.lookup.stretches(t - 43_200_000_000, t + 43_200_000_000)
+        """The recordings within half a day of a time (of the half day it lies in), cut there."""
+        half = 43_200_000_000
+        begin = t // half * half
+        if begin not in self._around:
+            self.calls += 1
+            self._around[begin] = self.snap.lookup.stretches(begin - half // 2, begin + half + half // 2)
+        return self._around[begin]
 
     def activity(self, phrase: str, start: Us | None, end: Us | None) -> Scope | None:
         """The last stretch in which an activity with that name went on: from its start to the next of its kind."""

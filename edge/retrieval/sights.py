@@ -16,6 +16,7 @@ from storage.snapshot import Snapshot
 
 GAP_US = 60_000_000  # out of view no longer than this is still the same sighting
 _DAY = 86_400_000_000
+MANY = 40  # names beyond which one pass over the windows is cheaper than one for each name
 COLOURS = frozenset(
     "red orange yellow green blue purple violet pink brown black white gray grey gold silver beige turquoise".split()
 )
@@ -57,7 +58,11 @@ def seen(snapshot: Snapshot, thing: str, start: Us | None, end: Us | None) -> li
 
 
 def _seen(snapshot: Snapshot, thing: str, names: Sequence[str], start: Us | None, end: Us | None) -> list[SeenEntity]:
-    found = [e for n in names for e in snapshot.trace.entities(n, start, end)]
+    if len(names) > MANY:
+        wanted = frozenset(names)
+        found = [e for e in snapshot.trace.entities(None, start, end) if e.name in wanted]
+    else:
+        found = [e for n in names for e in snapshot.trace.entities(n, start, end)]
     colours = _coloured(thing)[0]
     if colours:
         found = [e for e in found if colours <= {*words.tokens(e.name), *(a.lower() for a in e.attributes)}]
