@@ -60,6 +60,7 @@ class View:
         self.zone = Zone(now, offset_s, offset_at)
         self._objects: dict[str, list[str]] = {}
         self._actions: list[str] | None = None
+        self._words: dict[tuple[object, ...], list[tuple[int, str]]] = {}
         self._around: dict[Us, list[Stretch]] = {}
         self._things: dict[int, list[SeenEntity]] = {}
         self._stretches: dict[tuple[object, ...], list[Item]] = {}
@@ -232,10 +233,17 @@ class View:
             return self._stretches[place]
         shared: Counter[int] = Counter()
         for word in list(dict.fromkeys(w for w in words.tokens(text) if w not in words.STOPWORDS))[:WORDS]:
-            hits = self.snap.lookup.times_of(word, scope.start, scope.end, OCCURRENCES)
-            shared.update(item_id for _, item_id, kind in hits if kind in kinds)
+            shared.update(item_id for item_id, kind in self._of_word(word, scope) if kind in kinds)
         best = sorted(shared, key=lambda i: (-shared[i], -i))[:limit]
         return list(self.snap.trace.items_by_id(best).values())
+
+    def _of_word(self, word: str, scope: Scope) -> list[tuple[int, str]]:
+        """The newest occurrences of a word in a scope; the choices of a question share many words."""
+        place = (word, scope.start, scope.end)
+        if place not in self._words:
+            hits = self.snap.lookup.times_of(word, scope.start, scope.end, OCCURRENCES)
+            self._words[place] = [(item_id, kind) for _, item_id, kind in hits]
+        return self._words[place]
 
     def described(self, text: str, scope: Scope) -> list[Item]:
         """Captions that hold all content words of a text, in time order."""
