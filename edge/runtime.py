@@ -30,6 +30,7 @@ from edge.power import step as power_step
 from edge.proactive.alerts import alert
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
+from edge.voice.queue import ALERT, CRITICAL, NOTICE, URGENT
 from edge.voice.service import VoiceService
 from storage import Store
 from storage.errors import StoreLocked, StoreUnwritable
@@ -39,6 +40,7 @@ from storage.records import Device, Gap, Window
 _log = Log("runtime")
 _WAIT_S = 0.2
 _TRIES = 2  # how often a window is perceived before it is given up
+VOICE_PRIORITY = (NOTICE, NOTICE, ALERT, ALERT, URGENT, CRITICAL)  # of an alert of priority 0 to 5
 _RETRY_S = 2.0  # between tries to store what could not be stored
 
 
@@ -308,7 +310,11 @@ class Runtime:
         return Observation(replace(observation.window, device=device))
 
     def _timed(self, say: Say) -> Say:
-        """The arbiter's clock may be the recording's; the voice's is the machine's: the time left is what counts."""
+        """An alert on the voice's scales: its priority beside answers, its time left on the machine's clock.
+
+        The arbiter's clock may be the recording's, so the time left is what counts.
+        """
+        say = replace(say, priority=VOICE_PRIORITY[say.priority])
         if say.deadline is None or self.clock is self.wall:
             return say
         return replace(say, deadline=self.wall.mono() + max(0, say.deadline - self.clock.mono()))
