@@ -56,9 +56,7 @@ class Thinkers:
 
     def language(self, role: ThinkingRole) -> roles.Language | None:
         """Who thinks for a role; None when rules do.  Raises ModelError, ConfigError."""
-        choice = {
-            "consolidation": self._llm.consolidation, "matching": self._llm.matching, "agent": self._llm.agent,
-        }[role]  # fmt: skip
+        choice = self._choices()[role]
         if choice == "rules":
             return None
         made: roles.Language = self._chosen(
@@ -86,16 +84,27 @@ class Thinkers:
             model.unload()
 
     def health(self) -> dict[str, Any]:
-        """For /health: each model's state, and today's costs."""
+        """For /health: who is chosen for which role and whether anybody asked for it, each model's state, today's costs."""
         states = {name: model.health() for name, model in {**self._local, **self._remotes}.items()}
         today = local(self._clock.now(), self._clock.offset()).date().isoformat()
-        return {"models": states, "costs_today": [r for r in self.meter.rows() if r["day"] == today]}
+        roles_ = {
+            role: {"choice": choice, "in_use": role in self._made, "problem": self.problems.get(role, "")}
+            for role, choice in self._choices().items()
+            if choice not in ("off", "rules")
+        }
+        return {"roles": roles_, "models": states, "costs_today": [r for r in self.meter.rows() if r["day"] == today]}
 
     def close(self) -> None:
         """Close the remotes and keep the costs; local models belong to the loader."""
         for remote in self._remotes.values():
             remote.close()
         self.meter.close()
+
+    def _choices(self) -> dict[str, str]:
+        llm = self._llm
+        return {
+            "vision": llm.vision, "consolidation": llm.consolidation, "matching": llm.matching, "agent": llm.agent,
+        }  # fmt: skip
 
     def _chosen(self, role: str, choice: str, load: Callable[[], Any]) -> Any:
         if role not in self._made:
