@@ -1,4 +1,5 @@
-"""Expert C, the episodic: what the wearer said should happen and has not (task_reminder), by rules.
+"""Expert C, the episodic: what the wearer said should happen and has not (task_reminder), and where a thing was put
+that is looked for (memory_recall), by rules.
 
 A stated intention older than five minutes and still open is told at a turning point: an activity has ended, the wearer
 goes, comes back, or the time or occasion that was named has come.  Never near the moment it was said, at most once at
@@ -14,6 +15,7 @@ from edge.clock import US
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
 from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.recall import sought
 from edge.proactive.routines import Routines
 from edge.proactive.turns import Turn, Turns
 from edge.retrieval.words import content, key
@@ -39,10 +41,10 @@ _PERSON = {
 
 
 class EpisodicExpert:
-    """Asks for task_reminder.  What it keeps is read back from the store when it does not fit the unit."""
+    """Asks for task_reminder and memory_recall.  What it keeps is read back from the store when it does not fit the unit."""
 
     name = "C"
-    types: tuple[str, ...] = ("task_reminder",)
+    types: tuple[str, ...] = ("task_reminder", "memory_recall", "memory_link_contextual")
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
@@ -57,6 +59,7 @@ class EpisodicExpert:
         items = items_of(window)
         self._turns.follow(unit, window, items, snapshot)
         late = self._routines.late(unit, window, items, snapshot)
+        late += sought(unit, window, items, self._wearer, snapshot)
         old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
         if not old:
             return late
@@ -70,6 +73,8 @@ class EpisodicExpert:
 
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
         """Whether the intention is still open, the routine still late."""
+        if service.type != "task_reminder":
+            return unit.known - service.t < 60 * US  # the search is over, one way or the other
         if service.key.startswith("late:"):
             return self._routines.holds(service, unit, snapshot)
         number = int(service.key[1:].split("#")[0])

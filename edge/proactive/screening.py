@@ -15,6 +15,7 @@ from edge.messages import EpisodeClosed, Message, Say, ServiceAsked, ServiceDeci
 from edge.proactive.alerts import alert
 from edge.proactive.experts import UNIT_FALLBACK_US, UNIT_FLOOR_US, Expert, Screening
 from edge.proactive.experts_a import PresentExpert
+from edge.proactive.experts_b import LongTermExpert
 from edge.proactive.experts_c import EpisodicExpert
 from edge.proactive.experts_r import ProcedureExpert
 from edge.proactive.notifier import At, State, decide, ranked, restore
@@ -53,7 +54,7 @@ class Proactive:
     ) -> None:
         self._store, self._alerts, self._clock = store, alerts, clock
         wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
-        own: list[Expert] = [PresentExpert(wearer), EpisodicExpert(wearer)]
+        own: list[Expert] = [PresentExpert(wearer), LongTermExpert(wearer), EpisodicExpert(wearer)]
         if procedures:
             own.append(ProcedureExpert(procedures, wearer))
         self._experts = own if experts is None else list(experts)
