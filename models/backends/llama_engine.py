@@ -88,7 +88,7 @@ class Engine:
             raise LoadError(f"llama.cpp refuses {spec['model']}: {error}.") from error
         self.vision = handler is not None
         self._vocabulary = llama_cpp.llama_model_get_vocab(self._llm.model)
-        self._template = "tokenizer.chat_template" in self._llm.metadata
+        self._template = str(self._llm.metadata.get("tokenizer.chat_template", ""))
 
     def image(self, address: str) -> bytes:
         """A picture of the request being answered."""
@@ -195,6 +195,8 @@ class Engine:
                 for part in content
             ]
             made.append({"role": message["role"], "content": parts})
+        if "enable_thinking" in self._template:
+            say_at_once(made)
         return made
 
     def _grammar(self, text: str | None) -> Any:
@@ -210,6 +212,17 @@ class Engine:
                 self._checked.pop(next(iter(self._checked)))
             self._checked[text] = None
         return self._cpp.LlamaGrammar.from_string(text, verbose=False)
+
+
+def say_at_once(messages: Sequence[dict[str, Any]]) -> None:
+    """Ask a Qwen3 model not to think aloud first: its words for that, at the end of what the user said last."""
+    for message in reversed(messages):
+        if message["role"] == "user":
+            if isinstance(message["content"], str):
+                message["content"] += " /no_think"
+            else:
+                message["content"].append({"type": "text", "text": " /no_think"})
+            return
 
 
 def _one_for_each(error: UnicodeError) -> tuple[str, int]:

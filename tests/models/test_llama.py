@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from edge.clock import SystemClock
+from models.backends.llama_engine import say_at_once
 from models.backends.llama_model import LlamaModel, jpeg_of
 from models.backends.llama_settings import BOARD_NAMES, BOARDS, LlamaSettings, board, resolved
 from models.child.memory import held_kb
@@ -308,7 +309,8 @@ def test_the_child_goes_when_the_runtime_is_gone(tiny: Callable[[str], Made], tm
         import os
         from pathlib import Path
         from edge.clock import SystemClock
-        from models.backends.llama_model import LlamaModel
+        from models.backends.llama_engine import say_at_once
+from models.backends.llama_model import LlamaModel
         model = LlamaModel(Path({str(tiny("text").model)!r}), mono=SystemClock().mono)
         model.warm(60)
         print(model.process.pid, flush=True)
@@ -406,6 +408,15 @@ def test_three_hundred_pictures_in_a_row_leak_nothing(start: Start, kind: str) -
     print(f"{kind}: {held[0]} kB at first, {held[49]} after 50, {held[-1]} after 300: {growth:.2f} kB a request")
     assert growth < 20
     assert model.health()["restarts"] == model.health()["planned_restarts"] == 0
+
+
+def test_a_model_that_would_think_aloud_is_asked_not_to() -> None:
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+    say_at_once(said)
+    assert [m["content"] for m in said] == ["a", "b", "c /no_think"]
+    seen = [{"role": "user", "content": [{"type": "text", "text": "look"}]}]
+    say_at_once(seen)
+    assert seen[0]["content"][-1]["text"] == " /no_think"
 
 
 def test_boards_have_settings_and_unknown_ones_have_defaults(tmp_path: Path) -> None:
