@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from edge.agent import dispatch
+from edge.agent import dispatch, followup
 from edge.agent.draft import Draft
-from edge.agent.question import understand
+from edge.agent.question import Query, understand
 from edge.agent.view import Embed, View
 from edge.errors import QuestionError
 from edge.retrieval.timephrase import Us
@@ -28,7 +28,10 @@ EVIDENCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One or two spoken sentences, the value for machines, how sure, and the proof (best first)."""
+    """One or two spoken sentences, the value for machines, how sure, and the proof (best first).
+
+    `query` is the question as it was understood: given to the next `ask` as `previous`, it makes follow-ups whole.
+    """
 
     answer: str
     value: Any
@@ -39,6 +42,7 @@ class Answer:
     rounds: int = 1
     calls: int = 0
     latency_ms: float = field(default=0.0, compare=False)
+    query: Query | None = field(default=None, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form of `ask --json`."""
@@ -65,21 +69,25 @@ def ask(
     choices: Sequence[str] | None = None,
     embed: Embed | None = None,
     policy: Policy = "auto",
+    previous: Query | None = None,
 ) -> Answer:
     """Answer a question from what is known in the snapshot.
 
-    `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name.
+    `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name;
+    `previous` what was understood of the question before ("and yesterday?" follows it for a few minutes).
     Raises QuestionError when there is no question in it, when it is too long, or when it is not English.
     """
     text = _checked(question)
     view = View(snapshot, now, offset_s, owner, embed)
-    query = understand(text, view.zone, tuple(choices or ()))
+    if previous is not None and not choices:
+        text = followup.whole(text, view.zone, previous)
+    query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
     if policy not in POLICIES:
         raise QuestionError(f"There is no policy {policy!r}: use auto or rules.")
-    return _finished(view, dispatch.answer(view, query))
+    return _finished(view, dispatch.answer(view, query), query)
 
 
-def _finished(view: View, draft: Draft) -> Answer:
+def _finished(view: View, draft: Draft, query: Query) -> Answer:
     evidence = tuple(
         {
             "kind": e.kind,
@@ -90,7 +98,7 @@ def _finished(view: View, draft: Draft) -> Answer:
         }
         for e in draft.evidence[:EVIDENCE]
     )
-    return Answer(draft.answer, draft.value, draft.kind, draft.confidence, evidence, calls=view.calls)
+    return Answer(draft.answer, draft.value, draft.kind, draft.confidence, evidence, calls=view.calls, query=query)
 
 
 _ENGLISH = frozenset(

@@ -30,7 +30,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question understood.  Times in microseconds UTC; `start`/`end` None where no time was named."""
+    """A question understood.  Times in microseconds UTC; `start`/`end` None where no time was named, `asked` is when it was asked."""
 
     text: str
     form: Form
@@ -43,6 +43,7 @@ class Query:
     negated: bool = False
     unit: str = ""
     choices: tuple[str, ...] = ()
+    asked: Us = 0
 
     @property
     def clause(self) -> Clause:
