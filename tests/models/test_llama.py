@@ -309,8 +309,7 @@ def test_the_child_goes_when_the_runtime_is_gone(tiny: Callable[[str], Made], tm
         import os
         from pathlib import Path
         from edge.clock import SystemClock
-        from models.backends.llama_engine import say_at_once
-from models.backends.llama_model import LlamaModel
+        from models.backends.llama_model import LlamaModel
         model = LlamaModel(Path({str(tiny("text").model)!r}), mono=SystemClock().mono)
         model.warm(60)
         print(model.process.pid, flush=True)
@@ -326,6 +325,7 @@ from models.backends.llama_model import LlamaModel
         check=False,
         env={**os.environ, "PYTHONPATH": root},
     )
+    assert done.stdout, done.stderr
     pid, never = int(done.stdout), threading.Event()
     until = mono() + 20_000_000
     while held_kb(pid) is not None:
