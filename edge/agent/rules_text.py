@@ -70,7 +70,7 @@ def text(view: View, q: Query) -> Draft | None:
     if not topic and point is None and not early:
         others = [b.text for _, b in ranked[1:3] if any(boards.wordy(x) for x in b.lines)]
         said += f" Other texts: {'; '.join(others)}." if others else ""
-    rest = [f for f in best.frames[::-1] if f is not shown]
+    rest = sorted((f for f in best.frames if f is not shown), key=lambda f: (-_purity(f, best), -f.t))
     evidence = proof(f.item for f in _one_each_window([shown, *rest]))
     return Draft("text", best.text, said, evidence, 0.4 if unsure else 0.85 if grade > 0 else 0.6)
 
@@ -155,6 +155,12 @@ def _spoken(view: View, board: Board, keys: set[str]) -> float:
         for item in view.snap.trace.items(("speech",), frame.t - AROUND_US, frame.t + AROUND_US):
             heard |= set(words.content(item.text))
     return len(keys & heard) / len(keys)
+
+
+def _purity(frame: Frame, board: Board) -> float:
+    """How much of what was read in a frame is the board: a frame near to it shows little else."""
+    signs = [x for x in frame.lines if not boards.clock_like(x)]
+    return round(sum(x in board.lines for x in signs) / len(signs), 1) if signs else 0.0
 
 
 def _one_each_window(frames: list[Frame]) -> list[Frame]:
