@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from edge.agent import rules_seen, rules_told
 from edge.agent.draft import Draft, proof
-from edge.agent.phrases import spoken_time, to_you
+from edge.agent.phrases import sentence, spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.view import Scope, View
 from edge.retrieval import words
@@ -25,10 +25,13 @@ _TAKEN = re.compile(
     r".*?\b(?:up|out|take|takes|took|taken|grab|grabs|get|gets|fetch|remove|removes) ?(?P<o>.*?) (?:up )?(?:from|out of|off) (?P<l>.+)",
     re.I,
 )
-_TOLD = re.compile(
-    r"\b(?:i|we)(?:'ve|'d| have| had)?(?: (?:just|already|also|only|always))* "
-    r"(?P<put>(?:put|left|placed|hung|parked|hid|stored|dropped|set|laid|keep|kept) [^.!?;]+)",
-    re.IGNORECASE,
+_TOLD, _TOLD_YOU = (  # "I've just put ...", and "you left ..." from somebody else
+    re.compile(
+        rf"\b{who}(?:'ve|'d| have| had)?(?: (?:just|already|also|only|always))* "
+        r"(?P<put>(?:put|left|placed|hung|parked|hid|stored|dropped|set|laid|keep|kept) [^.!?;]+)",
+        re.IGNORECASE,
+    )
+    for who in ("(?:i|we)", "you")
 )
 _CLAUSE_END = re.compile(
     r",| (?:and|but|so|because|before|after|when|while|this morning|today|yesterday|just now|again)\b", re.I
@@ -94,13 +97,12 @@ def _put_with(tokens: list[str]) -> str:
 
 
 def _said(view: View, thing: str, scope: Scope, newest: int | None) -> list[Put]:
-    """Puts that the wearer told of: "I put my keys next to the keyboard"."""
+    """Puts that were told of: the wearer's "I put my keys next to the keyboard", another's "you left them on the chair"."""
     spoken = view.snap.lookup.matching(_put_with(_tokens(thing)), ("speech",), scope.start, scope.end, newest)
     found = []
     for item in spoken:
-        if item.speaker.lower() not in ("wearer", "i", "me", view.owner.lower()):
-            continue
-        for m in _TOLD.finditer(item.text):
+        own = item.speaker.lower() in ("wearer", "i", "me", view.owner.lower())
+        for m in (_TOLD if own else _TOLD_YOU).finditer(item.text):
             put = put_of(replace(item, text=_CLAUSE_END.split(m.group("put"))[0]))
             found += [Put(item, put.thing, put.place)] if put is not None else []
     return found
@@ -137,8 +139,17 @@ def _placed(view: View, q: Query, chosen: Put, thing: str, others: list[Put] | N
         if _place_match(value, chosen.place) < 0.3:
             value = chosen.place
     items = [chosen.item, *(p.item for p in (others or [])[::-1] if p is not chosen)]
-    told = " said that you" if chosen.item.kind == "speech" else ""
-    said = f"You{told} put {to_you(thing)} {chosen.place} {spoken_time(view, chosen.item.t)}."
+    own = chosen.item.speaker.lower() in ("wearer", "i", "me", view.owner.lower())
+    told = (
+        ""
+        if chosen.item.kind != "speech"
+        else "You said that "
+        if own
+        else f"{sentence(chosen.item.speaker)} said that "
+    )
+    said = (
+        f"{told or ''}{'you' if told else 'You'} put {to_you(thing)} {chosen.place} {spoken_time(view, chosen.item.t)}."
+    )
     return Draft("text", value, said, proof(items[:5]), 0.95)
 
 
