@@ -20,7 +20,7 @@ TIMES = 3
 
 # Errands, and no everyday doings: a way that is walked for something, or something that is searched for.
 _FETCH = re.compile(
-    r"^(?:fetch|fetches|collect|collects|bring|brings|carry|carries|deliver|delivers|refill|refills|restock|restocks) (?P<thing>.+)$"
+    r"^(?:fetch|fetches|collect|collects|bring|brings|carry|carries|deliver|delivers|refill|refills|restock|restocks) (?!to\b|.*\b(?:boil|simmer)\b)(?P<thing>.+)$"
 )
 _GO = re.compile(
     r"^(?:walk|walks|go|goes|run|runs|climb|climbs|drive|drives) (?:back |over |down |up |out )*(?:to|into) (?:the |a |my )?"
