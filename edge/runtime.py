@@ -107,6 +107,8 @@ class Runtime:
     _tries: int = 0
     _observed: Observation | None = None
     _last_commit: int | None = None
+    _frame_at: int | None = None
+    _sound_at: int | None = None
     _stuck: str = ""
 
     def __post_init__(self) -> None:
@@ -128,6 +130,7 @@ class Runtime:
         while not stop.is_set():
             raw = self._in_hand or self.raw.get(_WAIT_S)
             if isinstance(raw, RawWindow):
+                self._note(raw)
                 self._in_hand, self._tries = raw, self._tries + 1
                 seen = self.light.step(raw) if self._tries <= _TRIES else [_blind(raw)]
                 self.bus.publish([self._powered(o) for o in seen])
@@ -229,7 +232,8 @@ class Runtime:
         if voice["detail"]:
             fell_back.append(f"voice: {voice['detail']}")
         down = [name for name, s in self.states.items() if s["state"] == "down"]
-        frame_age = self._age(now, seen.last_frame_t)
+        frame_t, sound_t = (seen.last_frame_t, seen.last_sound_t) if self.live else (self._frame_at, self._sound_at)
+        frame_age = self._age(now, frame_t)
         stale = (
             self.live and not self.paused.is_set() and (frame_age is None or frame_age > self.config.capture.stale_s)
         )
@@ -240,8 +244,8 @@ class Runtime:
             "db": str(self.options.db),
             "uptime_s": round((self.wall.mono() - self.began) / US, 1),
             "last_frame_age_s": frame_age,
-            "last_sound_age_s": self._age(now, seen.last_sound_t),
-            "last_commit_age_s": self._age(now, self._last_commit, wall=True),
+            "last_sound_age_s": self._age(now, sound_t),
+            "last_commit_age_s": self._age(now, self._last_commit),
             "capture": {
                 "state": seen.state,
                 "source": seen.source,
@@ -319,11 +323,17 @@ class Runtime:
             return say
         return replace(say, deadline=self.wall.mono() + max(0, say.deadline - self.clock.mono()))
 
-    def _age(self, now: int, then: int | None, *, wall: bool = False) -> float | None:
-        """Seconds since then; a recording's frames are as old as its own clock says they are not, so they have none."""
-        if then is None or not (self.live or wall):
-            return None
-        return round((now - then) / US, 1)
+    def _note(self, raw: RawWindow) -> None:
+        """When a recording's frames and sound last came: its own times say nothing of how it fares now."""
+        now = self.wall.now()
+        if raw.frames:
+            self._frame_at = now
+        if raw.sound is not None:
+            self._sound_at = now
+
+    def _age(self, now: int, then: int | None) -> float | None:
+        """Seconds since then."""
+        return None if then is None else round((now - then) / US, 1)
 
 
 def _blind(raw: RawWindow) -> Observation:

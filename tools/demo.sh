@@ -20,7 +20,7 @@ echo "2/3  Ten minutes of a made-up morning, seen and heard on this machine"
 
 echo "3/3  What it remembers"
 "$grove" timeline --db "$db"
-for question in "Where did I put the keys?" "What did the sign on the door say?" "What do I have to do?"; do
+for question in "Where did I put my keys?" "When is the meeting?" "What did the note on the fridge say?"; do
     echo "? $question"
     "$grove" ask "$question" --db "$db"
 done
