@@ -2,10 +2,11 @@
 
     python tools/ablate.py DATA [--recordings 1] [--questions 40] [--json]
 
-DATA holds <source>/<recording>.trace.jsonl with .questions.jsonl beside them, and ../check/score.py judges.  Of
-each source the recordings of middle size are replayed into memories of their own; every question is then answered by the rules from the
-whole memory, from one with a part cut out, and from a flat index: the same rules over the k windows whose text fits
-the question best (BM25 and dense ranks fused, one of the two alone, k from 3 to 30).
+DATA holds <source>/<recording>.trace.jsonl with .questions.jsonl beside them, and ../check/score.py judges.
+Of each source the recordings of middle size are replayed into memories of their own; every question is then answered by
+the rules from the whole memory, from one with a part cut out, and from a flat index: the same rules over the k windows
+whose text fits the question best (BM25 and dense ranks fused, one of the two alone, k from 3 to 30).  A recording of
+hardly more windows than k tells little: the flat index returns all of it.
 The exit status is 1 when the flat index is as good on some source, or costs less a question.
 """
 
