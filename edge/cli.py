@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edge.commands import ask, care, firmware, memory, replaying, running
+from edge.commands import ask, care, firmware, memory, proactive, replaying, running
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ app.add_typer(firmware.firmware, name="firmware", no_args_is_help=True)
 
 evaluate = typer.Typer(help="Score the memory on recorded questions.", no_args_is_help=True)
 evaluate.command("qa")(ask.evaluate)
+evaluate.command("proactive")(proactive.evaluate_proactive)
 app.add_typer(evaluate, name="eval")
 
 

@@ -65,7 +65,7 @@ class Pipeline:
         self._replay = clock if isinstance(clock, ReplayClock) else None
         self._grow: Callable[[], Growth] = partial(Growth, store, embed, config.memory, config.owner.name)
         self.growth = self._grow()
-        self.proactive = Proactive(store, config.alerts, clock)
+        self.proactive = Proactive(store, config.alerts, clock, config.owner.name)
         self._unscreened: list[Message] = []  # grown and stored, not yet past the experts
         self._happened: list[Message] = []  # all of it done, not yet told
         self._taken = ("", 0)  # the window stored last: its recording and start

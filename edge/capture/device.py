@@ -76,7 +76,9 @@ def follow(
         reported=reported,
         worn=seen.worn,
     )
-    if p.FaultCode.OVERHEAT in seen.faults or (cell is not None and cell.health == p.Health.OVERHEAT):  # the glasses know their own cell best
+    if p.FaultCode.OVERHEAT in seen.faults or (
+        cell is not None and cell.health == p.Health.OVERHEAT
+    ):  # the glasses know their own cell best
         reading = replace(reading, cell_c=max(reading.cell_c or 0.0, HOT_CELL[0]))
     power = power_step(before.power, reading, mono)
     if not seen.connected:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from edge.memory.text import content, words
+from edge.memory.text import content
 from storage.records import Intention, IntentionState, Utterance, Window
 
 _OPENERS = re.compile(
@@ -19,7 +19,7 @@ _OPENERS = re.compile(
     r"|i (?:really |still |also )?(?:have|need|want|ought|plan|intend|promise|promised) to"
     r"|i've (?:really |still |also )?got to"
     r"|i (?:must|should)(?: not forget to| remember to)?"
-    r"|i(?:'ll| will| am going to|'m going to|'m gonna| gotta) (?:need to |have to |remember to )?"
+    r"|i(?:'ll| will| am going to|'m going to|'m gonna| gotta)(?: need to| have to| remember to)?"
     r"|(?:we|you and i) (?:have|need) to"
     r"|(?:note|reminder) to self:?(?: to)?"
     r")\s+(?P<what>[^.!?;]+)",
@@ -62,10 +62,12 @@ def _of(said: Utterance, window: Window) -> list[Intention]:
         opener = said.text[match.start() : match.start("what")]
         what = " ".join(match["what"].split()).strip(" ,")
         what = _REST.split(what)[0]
-        strong = _STRONG.search(opener)
-        if len(content(what)) < 1 or len(what) < 3 or _IDLE.match(what) or (not strong and len(words(what)) < 3):
-            continue
         condition = _CONDITION.search(what)
+        firm = _STRONG.search(opener) or (
+            condition and condition.start() > 0
+        )  # a wish or a plan without a when is talk
+        if len(content(what)) < 1 or len(what) < 3 or _IDLE.match(what) or not firm:
+            continue
         due = condition["due"].strip() if condition else ""
         act = what[: condition.start()].strip(" ,") if condition and condition.start() > 0 else what
         if not content(act):

@@ -133,7 +133,9 @@ class Client:
         try:
             import openai
         except ImportError as error:
-            raise EngineMissingError("The package openai is not installed: run `pip install "grove-edge[remote]"`.") from error
+            raise EngineMissingError(
+                'The package openai is not installed: run `pip install "grove-edge[remote]"`.'
+            ) from error
         self._openai = openai
         self._first, self._idle = first_byte_s, idle_s
         self._sent = 0

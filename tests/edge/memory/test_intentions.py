@@ -27,6 +27,8 @@ def window(text: str = "", speaker: str = "wearer", *, deed: tuple[str, str] | N
         ("I must take my pills at noon, but first some tea.", "take my pills", "at noon"),
         ("I need to charge the bike because the battery is low.", "charge the bike", ""),
         ("I promised to phone Maria.", "phone Maria", ""),
+        ("I'll call the plumber tomorrow.", "call the plumber", "tomorrow"),
+        ("I'm going to post the letter after lunch.", "post the letter", "after lunch"),
         ("We have to pay the rent.", "pay the rent", ""),
     ],
 )
@@ -47,6 +49,8 @@ def test_a_stated_obligation_is_an_intention(said: str, what: str, due: str) -> 
         "I have two keys.",
         "I will think about it.",
         "I'll see.",
+        "I'll take the red one.",
+        "I want to visit the cliffs.",
         "",
     ],
 )
