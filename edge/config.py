@@ -308,7 +308,7 @@ def load(path: Path | None = None) -> Config:
 def parse(text: str, file: Path) -> dict[str, Any]:
     """The sections of a settings file, each checked.  Raises ConfigError naming the file and the wrong key."""
     try:
-        values = tomllib.loads(text)
+        values: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} cannot be read as TOML ({error}): correct it or move it away.") from error
     for section, content in values.items():
