@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from models.child.memory import held_kb
 from models.child.wire import Decoder, Packet, ProtocolError, pack
 from models.errors import ModelDownError
 
@@ -57,8 +58,11 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs (stopped counts as running)."""
-        return self._process.poll() is None
+        """Whether it still runs (stopped counts as running).
+
+        A killed process gives up its memory a moment before it can be waited for: it answers nothing any more.
+        """
+        return self._process.poll() is None and held_kb(self._process.pid) is not None
 
     def send(self, header: dict[str, Any], blobs: Sequence[bytes] = (), *, wait_s: float) -> None:
         """Send a frame whole.  Raises ModelDownError when the child does not take it within `wait_s` of silence."""
