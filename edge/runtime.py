@@ -297,6 +297,7 @@ class Runtime:
             "connected": seen.connected,
             "battery": seen.percent,
             "worn": seen.worn,
+            "activity": None if seen.activity is None else seen.activity.name.lower(),
             "muted": seen.muted,
             "led": None if seen.led is None else seen.led.mode.name.lower(),
             "notices": self.glasses.notices,

@@ -51,6 +51,7 @@ class Companion:
     paused: bool = False
     recording: bool = True
     light: bool | None = None
+    activity: p.Activity | None = None
     announce: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
 
 
@@ -92,7 +93,10 @@ def follow(
     ]
     if power.mode == "cool-down" and before.power.mode != "cool-down":
         said.append(("too_hot", "heat", ()))
-    return Companion(power, paused, recording, recording if seen.connected else None, tuple(said))
+    if seen.activity == p.Activity.FALL_SUSPECTED != before.activity:
+        said.append(("safety", "fall", (("hazard", "that looked like a fall"),)))
+    light = recording if seen.connected else None
+    return Companion(power, paused, recording, light, seen.activity, tuple(said))
 
 
 class GlassesLink:

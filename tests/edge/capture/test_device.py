@@ -88,6 +88,14 @@ def test_out_of_reach_the_battery_is_unknown_and_never_stale() -> None:
     assert away.light is None
 
 
+def test_a_suspected_fall_is_told_once_while_it_lasts() -> None:
+    script = Script()
+    script.see(shown(activity=p.Activity.WALKING), seconds=2)
+    script.see(shown(activity=p.Activity.FALL_SUSPECTED), seconds=5)
+    script.see(shown(activity=p.Activity.STILL), seconds=2)
+    assert script.said == ["safety"]
+
+
 def test_heat_of_the_cell_is_told_once() -> None:
     script = Script()
     script.see(shown(temp_dc=460), seconds=5)
