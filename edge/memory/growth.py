@@ -96,11 +96,6 @@ class Growth:
         """The recording is over: close what is open as of one gap after its last window."""
         return self.idle(FOREVER)
 
-    @property
-    def open_windows(self) -> int:
-        """How many windows the open unit holds."""
-        return len(self._unit)
-
     def _load(self, snapshot: Snapshot, last: Window) -> None:
         """Take up the stream after its newest window: the open unit and the segmenter's history."""
         unit = list(snapshot.open_unit(last.recording).windows)

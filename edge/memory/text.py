@@ -41,11 +41,6 @@ def content(text: str) -> list[str]:
     return [lemma(w) for w in _WORD.findall(text) if w.lower() not in STOP and len(w) > 1]
 
 
-def words(text: str) -> list[str]:
-    """All words of a text."""
-    return _WORD.findall(text)
-
-
 def listed(things: Iterable[str], most: int = 6) -> str:
     """Things in a row, as in: a, b and c; what is beyond `most` is counted."""
     items = list(things)
