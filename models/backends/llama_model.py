@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from models.answers import Spoken, checked, cut_short, spoken
+from models.answers import checked, cut_short, spoken
 from models.backends.frames import check_frame
 from models.backends.llama_settings import LlamaSettings, resolved, spec_of
+from models.backends.streamed import streamed
 from models.child.supervisor import US, Limits, Mono, Supervised
-from models.errors import InputError, ModelError, OutputError
+from models.errors import InputError, OutputError
 from models.gguf_check import check_pair
 from models.grammar import grammar_of
 from models.roles import DEFAULT_CALL, CallOptions, Frame, JsonSchema, Message, Usage
@@ -26,7 +25,6 @@ from models.roles import DEFAULT_CALL, CallOptions, Frame, JsonSchema, Message, 
 CHILD = (sys.executable, "-m", "models.backends.llama_child")
 _QUALITY = 90  # of the JPEGs that are sent
 _GRAMMARS_KEPT = 64
-_END = object()
 
 
 class LlamaModel:
@@ -106,33 +104,11 @@ class LlamaModel:
     def stream(self, messages: Sequence[Message], options: CallOptions = DEFAULT_CALL) -> Iterator[str]:
         """See roles.Language.  Dropping the iterator takes the request back."""
         request = [{"role": m.role, "content": m.content} for m in messages]
-        pieces: queue.Queue[Any] = queue.Queue()
-        dropped = threading.Event()
 
-        def cancelled() -> bool:
-            return dropped.is_set() or (options.cancelled is not None and options.cancelled())
+        def call(put: Callable[[str], None], cancelled: Callable[[], bool]) -> None:
+            self._call(request, (), None, options, on_piece=put, cancelled=cancelled)
 
-        def run() -> None:
-            try:
-                self._call(request, (), None, options, on_piece=pieces.put, cancelled=cancelled)
-                pieces.put(_END)
-            except ModelError as error:
-                pieces.put(error)
-
-        worker = threading.Thread(target=run, name="model-stream", daemon=True)
-        worker.start()
-        shown = Spoken()
-        try:
-            while (piece := pieces.get()) is not _END:
-                if isinstance(piece, ModelError):
-                    raise piece
-                if text := shown.feed(piece):
-                    yield text
-            if text := shown.end():
-                yield text
-        finally:
-            dropped.set()
-            worker.join(options.timeout_s)
+        yield from streamed(call, options, "model-stream")
 
     def _call(
         self,

@@ -11,16 +11,16 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import queue
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from models.answers import Spoken, checked, spoken
+from models.answers import checked, spoken
 from models.backends.llama_model import jpeg_of
 from models.backends.openai_client import Broken, Busy, Client, LoopThread, Refused, Reply
+from models.backends.streamed import streamed
 from models.breaker import US, Breaker, Mono
 from models.errors import (
     InputError,
@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 Share = Literal["nothing", "text", "text+frames"]
 
-_END = object()
 _FORMS = 3  # of asking for JSON: by schema, as an object, in words
 _ONLY_JSON = "Answer with one JSON object that is valid under this JSON schema, and with nothing else:\n{schema}"
 _AGAIN = "That cannot be used: {problem} Send the whole object again, corrected, and nothing else."
@@ -128,33 +127,11 @@ class OpenAIRemote:
     def stream(self, messages: Sequence[Message], options: CallOptions = DEFAULT_CALL) -> Iterator[str]:
         """See roles.Language.  A second try is made only while nothing was given yet."""
         request = [{"role": m.role, "content": m.content} for m in messages]
-        pieces: queue.Queue[Any] = queue.Queue()
-        dropped = threading.Event()
 
-        def cancelled() -> bool:
-            return dropped.is_set() or (options.cancelled is not None and options.cancelled())
+        def call(put: Callable[[str], None], cancelled: Callable[[], bool]) -> None:
+            self._metered(request, 0, None, options, on_piece=put, cancelled=cancelled)
 
-        def run() -> None:
-            try:
-                self._metered(request, 0, None, options, on_piece=pieces.put, cancelled=cancelled)
-                pieces.put(_END)
-            except ModelError as error:
-                pieces.put(error)
-
-        worker = threading.Thread(target=run, name="remote-stream", daemon=True)
-        worker.start()
-        shown = Spoken()
-        try:
-            while (piece := pieces.get()) is not _END:
-                if isinstance(piece, ModelError):
-                    raise piece
-                if text := shown.feed(piece):
-                    yield text
-            if text := shown.end():
-                yield text
-        finally:
-            dropped.set()
-            worker.join(options.timeout_s)
+        yield from streamed(call, options, "remote-stream")
 
     # --- one answer ---------------------------------------------------------------------------------------------------
 
