@@ -35,6 +35,7 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
         if set(str(row[1]).split("\n")) & set(refs)
     ]
     for service in services:
+        gone += db.execute("DELETE FROM feedback WHERE service_id = ?", (service,)).rowcount
         gone += db.execute("DELETE FROM decision WHERE service_id = ?", (service,)).rowcount
         gone += db.execute("DELETE FROM service WHERE id = ?", (service,)).rowcount
     for pattern in patterns:

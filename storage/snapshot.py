@@ -9,6 +9,7 @@ from storage.health import HealthReader
 from storage.intentions import IntentionReader
 from storage.lookup import LookupReader
 from storage.moments import MomentReader
+from storage.patience import PatienceReader
 from storage.patterns import PatternReader
 from storage.records import Hit, OpenUnit, Us
 from storage.search import Stratum
@@ -36,6 +37,7 @@ class Snapshot:
         self.intentions = IntentionReader(db, until)
         self.services = ServiceReader(db, until)
         self.health = HealthReader(db, until)
+        self.patience = PatienceReader(db, until)
 
     def search(
         self,

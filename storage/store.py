@@ -18,6 +18,7 @@ from storage.health import HealthWriter
 from storage.intentions import IntentionWriter
 from storage.migrations import migrate, missing
 from storage.moments import MomentWriter
+from storage.patience import PatienceWriter
 from storage.patterns import PatternWriter
 from storage.records import Us
 from storage.services import ServiceWriter
@@ -48,6 +49,7 @@ class Transaction:
         self.intentions = IntentionWriter(db)
         self.services = ServiceWriter(db)
         self.health = HealthWriter(db)
+        self.patience = PatienceWriter(db)
 
     def snapshot(self, until: Us = FOREVER) -> Snapshot:
         """The memory as known at `until`, with this transaction's own rows."""

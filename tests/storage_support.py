@@ -12,6 +12,7 @@ import numpy as np
 from storage import EmbeddingSpace, Store
 from storage.errors import StorageError
 from storage.health import HealthEvent
+from storage.patience import Feedback, PowerEvent, Wish
 from storage.records import (
     Caption,
     Decision,
@@ -117,6 +118,11 @@ def grow(store: Store, seed: int, steps: int, recordings: tuple[str, ...] = ("on
             if rng.random() < 0.1:
                 tx.health.add(HealthEvent(w.t_end, "camera", "down", "unplugged"))
             tx.services.advance("proactive", w_id)
+            if w_id % 4 == 0:
+                tx.patience.wish(Wish(w.t_end, "snooze", rng.choice(["type:safety", "place:shed"]), "on", w.t_end + US))
+                tx.patience.power(PowerEvent(w.t_end, "saver", 38.0, False, warned="20"))
+                if made.services:
+                    tx.patience.feedback(Feedback(w.t_end, rng.choice(made.services).id, "dismissed", "tap"))
     return made
 
 

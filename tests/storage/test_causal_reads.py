@@ -127,6 +127,11 @@ CALLS: dict[str, Call] = {
     "services.between": lambda s, h, r: (s.services.between(), s.services.between(*span(h, r))),
     "services.with_key": lambda s, h, r: [s.services.with_key("task_reminder", k) for k in "abc"],
     "services.decisions": lambda s, h, r: [s.services.decisions(), *(s.services.decisions(i) for i in ALL_IDS)],
+    "patience.wishes": lambda s, h, r: (s.patience.wishes(), s.patience.wishes("snooze")),
+    "patience.wish": lambda s, h, r: s.patience.wish("snooze", "place:shed"),
+    "patience.feedback": lambda s, h, r: (s.patience.feedback(), s.patience.feedback(r.choice(h.ends))),
+    "patience.power": lambda s, h, r: (s.patience.power(), s.patience.power(r.choice(h.ends))),
+    "patience.last_power": lambda s, h, r: s.patience.last_power(),
     "health.recent": lambda s, h, r: s.health.recent(5),
     "snapshot.search": searched,
     "snapshot.open_unit": lambda s, h, r: [s.open_unit(name) for name in ("one", "two", "none")],
@@ -155,6 +160,9 @@ def test_no_read_is_left_out() -> None:
 
 # table -> which rows are of the future of `?`; deleted in this order, children first
 FUTURE = {
+    "feedback": "t > ? OR service_id IN (SELECT id FROM service WHERE known > ?1)",
+    "wish": "t > ?",
+    "power_event": "t > ?",
     "decision": "t > ?",
     "service": "known > ?",
     "edge": "known > ?",
