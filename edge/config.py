@@ -159,6 +159,9 @@ class Llm(_Section):
     idle_s: float = Field(
         300.0, ge=0, description="Without a request for so long a model is unloaded, seconds; 0: never."
     )
+    agent_seconds: float = Field(60.0, gt=0, le=600, description="Time a model may take for an answer, seconds.")
+    agent_tokens: int = Field(24_000, ge=500, description="Tokens a model may read and write for an answer.")
+    agent_rounds: int = Field(0, ge=0, le=12, description="Rounds of an answer, at most; 0: by what the memory covers.")
     vision_timeout_s: float = Field(0.0, ge=0, description="Patience for one window, seconds; 0: 0.8 of a window.")
     vision_frames: int = Field(6, ge=1, le=16, description="Frames of a window that are looked at, at most.")
     vision_tokens: int = Field(900, ge=100, le=4000, description="Tokens of one window's description, at most.")

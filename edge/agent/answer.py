@@ -7,20 +7,31 @@ answer names the windows, moments or episodes it rests on.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from edge.agent import dispatch, followup
 from edge.agent.draft import Draft
+from edge.agent.llm_check import spoken_sentences
+from edge.agent.llm_loop import Budget, Thinking, Thought
 from edge.agent.question import Query, understand
 from edge.agent.view import Embed, View
-from edge.errors import QuestionError
+from edge.errors import ConfigError, QuestionError, sentence_of
+from edge.logs import Log
 from edge.retrieval.timephrase import Us
+from models.errors import ModelError
+from models.roles import Language
 from storage.snapshot import Snapshot
 
-Policy: TypeAlias = Literal["auto", "rules"]
-POLICIES: tuple[Policy, ...] = ("auto", "rules")
+Policy: TypeAlias = Literal["auto", "rules", "llm"]
+POLICIES: tuple[Policy, ...] = ("auto", "rules", "llm")
+Say: TypeAlias = Callable[[str], None]
+
+SURE = 0.6  # confidence from which a value found by rules needs no model
+KEPT = 0.3  # confidence from which it stands when the model does not know either
+
+_log = Log("agent")
 
 MAX_QUESTION = 2000
 EVIDENCE = 8
@@ -31,6 +42,8 @@ class Answer:
     """One or two spoken sentences, the value for machines, how sure, and the proof (best first).
 
     `query` is the question as it was understood: given to the next `ask` as `previous`, it makes follow-ups whole.
+    `rounds` and `calls` are the model's rounds and the reads of the memory, `tokens` what a model read and wrote; `note`
+    says why a model that was to answer did not.  `transcript` is what a model wrote in each round.
     """
 
     answer: str
@@ -43,9 +56,15 @@ class Answer:
     calls: int = 0
     latency_ms: float = field(default=0.0, compare=False)
     query: Query | None = field(default=None, compare=False)
+    tokens: int = 0
+    note: str = ""
+    transcript: tuple[dict[str, object], ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form of `ask --json`."""
+        more: dict[str, Any] = {"note": self.note} if self.note else {}
+        if self.tokens:
+            more["tokens"] = self.tokens
         return {
             "answer": self.answer,
             "value": self.value,
@@ -56,7 +75,17 @@ class Answer:
             "rounds": self.rounds,
             "calls": self.calls,
             "latency_ms": self.latency_ms,
+            **more,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """A language model to answer with, what a question may cost, and a clock of monotonic microseconds."""
+
+    model: Language
+    mono: Callable[[], int]
+    budget: Budget = field(default_factory=Budget)
 
 
 def ask(
@@ -70,24 +99,58 @@ def ask(
     embed: Embed | None = None,
     policy: Policy = "auto",
     previous: Query | None = None,
+    mind: Mind | None = None,
+    say: Say | None = None,
+    cancelled: Callable[[], bool] | None = None,
 ) -> Answer:
     """Answer a question from what is known in the snapshot.
 
+    Policy `rules` needs no model; `auto` asks `mind` where the rules are not sure; `llm` lets it answer in any case.
+    `say` gets the spoken sentences one by one, each as soon as it stands; `cancelled` is polled while a model works.
     `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name;
     `previous` what was understood of the question before ("and yesterday?" follows it for a few minutes).
-    Raises QuestionError when there is no question in it, when it is too long, or when it is not English.
+    Raises QuestionError when there is no question in it, when it is too long, or when it is not English; ConfigError
+    for policy `llm` without a model.
     """
+    if policy not in POLICIES:
+        raise QuestionError(f"There is no policy {policy!r}: use {', '.join(POLICIES)}.")
+    if policy == "llm" and mind is None:
+        raise ConfigError("No language model is chosen to answer: set llm.agent to local or remote, or use auto.")
     text = _checked(question)
     view = View(snapshot, now, offset_s, owner, embed)
     if previous is not None and not choices:
         text = followup.whole(text, view.zone, previous)
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
-    if policy not in POLICIES:
-        raise QuestionError(f"There is no policy {policy!r}: use auto or rules.")
-    return _finished(view, dispatch.answer(view, query), query)
+    draft = dispatch.answer(view, query)
+    note = ""
+    if mind is not None and (policy == "llm" or (policy == "auto" and not sure(draft))):
+        thinking = Thinking(view, query, mind.model, mind.budget, mono=mind.mono, cancelled=cancelled, say=say)
+        try:
+            thought = thinking.run(draft)
+        except ModelError as error:
+            note = sentence_of(error)
+            _log.warning("fell_back", part="agent", cause=error)
+        else:
+            known = thought.draft.value is not None
+            if known or policy == "llm" or draft.value is None or draft.confidence < KEPT:
+                _say_all(None if known else say, thought.draft.answer)
+                return _finished(view, thought.draft, query, thought)
+    _say_all(say, draft.answer)
+    return replace(_finished(view, draft, query), note=note)
 
 
-def _finished(view: View, draft: Draft, query: Query) -> Answer:
+def _say_all(say: Say | None, text: str) -> None:
+    if say is not None:
+        for part in spoken_sentences([text]):
+            say(part)
+
+
+def sure(draft: Draft) -> bool:
+    """Whether what the rules found needs no second opinion."""
+    return draft.value is not None and draft.confidence >= SURE
+
+
+def _finished(view: View, draft: Draft, query: Query, thought: Thought | None = None) -> Answer:
     evidence = tuple(
         {
             "kind": e.kind,
@@ -98,7 +161,13 @@ def _finished(view: View, draft: Draft, query: Query) -> Answer:
         }
         for e in draft.evidence[:EVIDENCE]
     )
-    return Answer(draft.answer, draft.value, draft.kind, draft.confidence, evidence, calls=view.calls, query=query)
+    found = Answer(draft.answer, draft.value, draft.kind, draft.confidence, evidence, calls=view.calls, query=query)
+    if thought is None:
+        return found
+    return replace(
+        found, policy="llm", rounds=thought.rounds, calls=view.calls + thought.calls, tokens=thought.tokens,
+        transcript=tuple(thought.transcript),
+    )  # fmt: skip
 
 
 _ENGLISH = frozenset(

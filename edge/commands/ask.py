@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,8 +26,15 @@ from edge.commands.common import (
 from edge.errors import InputError, MissingFile
 from storage import Store
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edge.agent.asking import Asker
+    from storage import EmbeddingSpace
+
 PolicyOption = Annotated[
-    Literal["auto", "rules"], typer.Option("--policy", help="auto: rules where they are certain; rules: only those.")
+    Literal["auto", "rules", "llm"],
+    typer.Option("--policy", help="auto: rules where they are certain, else the model; rules or llm: only that."),
 ]
 
 
@@ -38,24 +47,22 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask the memory; the answer names its evidence."""
-    from edge.agent.answer import ask as answer
+    from edge.agent import context_file
 
     config = settings.load()
     question = question.encode("utf-8", "replace").decode("utf-8")  # a terminal may hand on bytes that are no text
     clock = SystemClock()
-    with Store.open(db_path(db), create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
+    path = db_path(db)
+    with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
         now = moment(when) or clock.now()
-        began = clock.mono()
-        found = answer(
-            snapshot,
-            question,
-            now=now,
-            offset_s=wearer_offset(snapshot),
-            owner=config.owner.name,
-            embed=query_embedding(config, store.space),
-            policy=policy,
-        )
-        value = {**found.to_json(), "latency_ms": round((clock.mono() - began) / 1000, 2)}
+        offset_s = wearer_offset(snapshot)
+        with asker(config, store.space, policy) as asking:
+            if (before := context_file.recall(path, now)) is not None:
+                asking.remember(before)
+            found = asking.ask(snapshot, question, now=now, offset_s=offset_s, policy=policy)
+        if found.query is not None:
+            context_file.keep(path, found.query, offset_s)
+        value = found.to_json()
     say(value, as_json, _told(value))
     if speak:
         from edge.speaking import speak_now
@@ -76,36 +83,44 @@ def evaluate(
     from rich.console import Console
     from rich.progress import track
 
-    from edge.agent.answer import ask as answer
-
-    config, clock = settings.load(), SystemClock()
+    config = settings.load()
     rows = _questions(questions)
     with (
         Store.open(db_path(db), create=False, read_only=True) as store,
+        asker(config, store.space, policy) as asking,
         writing(out) as target,
     ):
-        embed = query_embedding(config, store.space)
         console = Console(stderr=True)
         for row in track(rows, "questions", console=console, disable=not console.is_terminal):
             now, offset_s = parse_time(str(row["ask_time"]))
             with store.snapshot(now) as snapshot:
-                began = clock.mono()
                 try:
-                    found: dict[str, Any] = answer(
-                        snapshot,
-                        str(row["question"]),
-                        now=now,
-                        offset_s=offset_s,
-                        owner=config.owner.name,
-                        choices=row.get("choices"),
-                        embed=embed,
-                        policy=policy,
-                    ).to_json()
+                    found: dict[str, Any] = asking.ask(
+                        snapshot, str(row["question"]), now=now, offset_s=offset_s, choices=row.get("choices"), policy=policy,
+                        conversation=str(row["id"]),  # each question stands alone
+                    ).to_json()  # fmt: skip
                 except InputError as error:
                     found = {"answer": str(error), "value": None, "kind": "error", "confidence": 0.0, "evidence": []}
-                found["latency_ms"] = round((clock.mono() - began) / 1000, 2)
             target.write(json.dumps({"id": row["id"], **found}, ensure_ascii=False) + "\n")
     typer.echo(f"{len(rows)} answers in {out}")
+
+
+@contextmanager
+def asker(config: settings.Config, space: EmbeddingSpace, policy: str) -> Iterator[Asker]:
+    """Who answers: rules, and the model of the settings unless only rules may."""
+    from edge.agent.asking import Asker
+    from edge.engines import Engines
+
+    clock, engines = SystemClock(), None
+    embed = query_embedding(config, space)
+    try:
+        if policy != "rules" and config.llm.agent != "rules":
+            engines = Engines(config)
+        think = None if engines is None else partial(engines.language, "agent")
+        yield Asker(config, mono=clock.mono, embed=embed, think=think)
+    finally:
+        if engines is not None:
+            engines.close()
 
 
 def _questions(path: Path) -> list[dict[str, Any]]:

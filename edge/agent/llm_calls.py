@@ -1,0 +1,152 @@
+"""The calls a language model may make, each with one line of use; how a phrase of time and a query become arguments.
+
+A small model fills in two texts, what it looks for and when; the when is read by the same time grammar as questions are,
+so "yesterday evening" means to the model what it means to the wearer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from edge.agent.llm_actions import Call
+from edge.agent.question import verbs_of
+from edge.agent.view import View
+from edge.retrieval import timephrase, words
+from edge.retrieval.evidence import Evidence, of_item
+from edge.retrieval.skills import Count, Skills
+from edge.retrieval.timephrase import Us
+from storage.errors import NotFound
+
+SHOWN = 8  # pieces of one call that become notes
+IN_RANGE = 15
+DAY_US: Us = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call understood: what it looks for, and the stretch of time it is held to (None: open)."""
+
+    query: str
+    start: Us | None
+    end: Us | None
+    number: int = 0  # of a note that it names
+
+
+Run: TypeAlias = Callable[[Skills, Request, View], list[Evidence]]
+
+
+def _span(request: Request, view: View) -> tuple[Us, Us]:
+    """The stretch of a call that needs one: the last day where none was named."""
+    end = view.now + 1 if request.end is None else request.end
+    return (end - DAY_US if request.start is None else request.start), end
+
+
+def _count(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    acts, thing = verbs_of(request.query.strip())
+    verb = request.query.split(" ")[0] if acts else ""
+    found: Count = skills.count_events(verb, thing or request.query, request.start, request.end)
+    newest = found.items[-1:]
+    if not newest:
+        return []
+    item = newest[0]
+    told = f'counted {found.n} times "{request.query}" (last: {view.zone.local(item.t):%a %d %b %H:%M:%S})'
+    return [
+        Evidence("window", f"w{item.window_id}", item.t, item.t + timephrase.SECOND, told),
+        *map(of_item, found.items[-3:]),
+    ]
+
+
+def _inside(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    return skills.moments_in_range(*_span(request, view), IN_RANGE)
+
+
+def _events(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    del view
+    return skills.search_events(request.query, request.start, request.end, SHOWN)
+
+
+def _episode(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    """The moments of an episode that a note names, else of the one that fits best."""
+    del view
+    number = request.number or next(
+        (int(e.id[1:]) for e in skills.search_episodes(request.query, request.start, request.end, 1)), 0
+    )
+    try:
+        return skills.episode_moments(number)[:IN_RANGE] if number else []
+    except NotFound:
+        return []
+
+
+def _traverse(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    del view
+    found: list[Evidence] = []
+    for branch in skills.traverse(request.query, (2, 3, 3)):
+        found.append(branch.pattern)
+        for episode, moments in branch.episodes:
+            found += [episode, *moments]
+    return found
+
+
+# name: (what it is for, how it is run)
+CALLS: dict[str, tuple[str, Run]] = {
+    "search_moments": ("single happenings with their second, by words or meaning",
+        lambda s, r, _: s.search_moments(r.query, r.start, r.end, SHOWN)),
+    "moments_in_range": ("all happenings of a stretch of time, in order; needs `when`", _inside),
+    "search_episodes": ("whole activities, minutes long: to find where in time something belongs",
+        lambda s, r, _: s.search_episodes(r.query, r.start, r.end, SHOWN)),
+    "episode_moments": ("what happened inside an activity; query: its words, or the number of its note", _episode),
+    "recent_episodes": ("the latest activities", lambda s, *_: s.recent_episodes(5)),
+    "search_patterns": ("habits and undertakings that recur over days",
+        lambda s, r, _: s.search_patterns(r.query, SHOWN)),
+    "traverse": ("from habits down to their activities and happenings; for broad questions", _traverse),
+    "search_events": ("acts, captions and spoken words, exact", _events),
+    "count_events": ('how often, exact; query: verb and thing, as in "open fridge"', _count),
+    "search_entities": ("things seen: how many, which colour, where",
+        lambda s, r, _: s.search_entities(r.query, r.start, r.end, SHOWN)),
+    "search_text": ("printed words and screens, verbatim",
+        lambda s, r, _: s.search_text(r.query, r.start, r.end, SHOWN)),
+    "text_in_range": ("all printed words of a stretch of time",
+        lambda s, r, v: s.text_in_range(*_span(r, v), IN_RANGE)),
+    "recent_captions": ("what the camera sees now and saw in the last ten seconds",
+        lambda s, *_: s.recent_captions(10, SHOWN)),
+    "global_captions": ("half-minute descriptions, by words or meaning",
+        lambda s, r, _: s.global_captions(r.query, r.start, r.end, SHOWN)),
+}  # fmt: skip
+LIVE = ("recent_captions", "search_text", "search_entities", "search_moments", "recent_episodes")
+
+
+def understood(call: Call, view: View) -> Request:
+    """What a call asks for; a time left in the query counts too, and a `when` that is no time is one more word."""
+    found = timephrase.extract(call.when.strip(), view.zone) if call.when.strip() else timephrase.Found("", ())
+    query = call.query.strip()
+    if not found.spans:
+        inner = timephrase.extract(query, view.zone)
+        if inner.spans:
+            found, query = inner, inner.rest
+    start, end = found.window
+    if start is not None and end is not None and start >= end:
+        start = end = None
+    number = re.fullmatch(r"\[?e?(\d{1,9})\]?", query)
+    return Request(" ".join(query.split()), start, end, int(number.group(1)) if number else 0)
+
+
+def run(skills: Skills, call: Call, view: View) -> list[Evidence]:
+    """The evidence of one call, best or first in time first.  A call without words that needs some gives nothing."""
+    request = understood(call, view)
+    _, read = CALLS[call.tool]
+    return read(skills, request, view)
+
+
+def permissive(skills: Skills, question: str, start: Us | None, end: Us | None) -> list[Evidence]:
+    """What stands in when a model writes no usable action: the question's own words in moments, acts and activities."""
+    query = question if words.content(question) else ""
+    found = [*skills.search_moments(query, start, end, 6), *skills.search_events(query, start, end, 6)]
+    return [*found, *skills.search_episodes(query, start, end, 3)]
+
+
+def manual(names: tuple[str, ...] | list[str]) -> str:
+    """The calls as the model reads them."""
+    return "\n".join(f"{name}: {CALLS[name][0]}" for name in names)
