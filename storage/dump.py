@@ -27,6 +27,8 @@ _TABLES: dict[str, tuple[str, str]] = {
     "intention_version": ("x.known <= ?", "x.intention_id, x.version"),
     "service": ("x.known <= ?", "x.id"),
     "decision": ("x.t <= ?", "x.id"),
+    "standing": ("x.known <= ?", "x.id"),
+    "standing_event": ("x.known <= ?", "x.id"),
 }
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from storage.connect import Connection
 from storage.errors import SchemaTooNew
+from storage.steps.m005_asking import m005_asking
 from storage.steps.m006_patience import m006_patience
 
 Step: TypeAlias = Callable[[Connection, int], None]
@@ -52,7 +53,7 @@ def m002_speakers(db: Connection, _dim: int) -> None:
     db.execute("CREATE INDEX item_speaker ON item(speaker, t) WHERE kind = 'speech'")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers, m006_patience)
+MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers, m005_asking, m006_patience)
 
 
 def migrate(db: Connection, embedding: tuple[str, int]) -> list[str]:

@@ -14,6 +14,7 @@ from storage.patterns import PatternReader
 from storage.records import Hit, OpenUnit, Us
 from storage.search import Stratum
 from storage.services import ServiceReader
+from storage.standing import StandingReader
 from storage.trace import TraceReader
 from storage.vectors import Vector
 
@@ -38,6 +39,7 @@ class Snapshot:
         self.services = ServiceReader(db, until)
         self.health = HealthReader(db, until)
         self.patience = PatienceReader(db, until)
+        self.standing = StandingReader(db, until)
 
     def search(
         self,

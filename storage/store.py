@@ -23,6 +23,7 @@ from storage.patterns import PatternWriter
 from storage.records import Us
 from storage.services import ServiceWriter
 from storage.snapshot import FOREVER, Snapshot
+from storage.standing import StandingWriter
 from storage.trace import TraceWriter
 
 
@@ -50,6 +51,7 @@ class Transaction:
         self.services = ServiceWriter(db)
         self.health = HealthWriter(db)
         self.patience = PatienceWriter(db)
+        self.standing = StandingWriter(db)
 
     def snapshot(self, until: Us = FOREVER) -> Snapshot:
         """The memory as known at `until`, with this transaction's own rows."""
