@@ -25,6 +25,23 @@ _TABLES: dict[str, tuple[str, str]] = {
     "edge": ("x.known <= ?", "x.pattern_id, x.episode_id, x.known"),
     "intention": ("x.known <= ?", "x.id"),
     "intention_version": ("x.known <= ?", "x.intention_id, x.version"),
+    "view": ("x.known <= ?", "x.id"),
+    "node": ("x.known <= ?", "x.id"),
+    "alias": ("x.known <= ?", "x.id"),
+    "relation": ("x.known <= ?", "x.id"),
+    "fact": ("x.known <= ?", "x.id"),
+    "fact_version": ("x.known <= ?", "x.fact_id, x.version"),
+    "fact_support": ("x.known <= ?", "x.fact_id, x.ref"),
+    "correction": ("x.known <= ?", "x.id"),
+    "correction_version": ("x.known <= ?", "x.correction_id, x.version"),
+    "correction_effect": (
+        "x.correction_id IN (SELECT id FROM correction WHERE known <= ?)",
+        "x.correction_id, x.ref, x.kind, x.old",
+    ),
+    "keyframe_look": (
+        "x.keyframe_id IN (SELECT k.id FROM keyframe k JOIN window w ON w.id = k.window_id WHERE w.t_end <= ?)",
+        "x.keyframe_id",
+    ),
     "service": ("x.known <= ?", "x.id"),
     "decision": ("x.t <= ?", "x.id"),
     "standing": ("x.known <= ?", "x.id"),
@@ -38,11 +55,16 @@ def dump(db: Connection, until: Us) -> Iterator[str]:
     for table, (visible, order) in _TABLES.items():
         columns = [r[1] for r in db.execute(f"PRAGMA table_info({table})")]
         for values in db.execute(f"SELECT x.* FROM {table} x WHERE {visible} ORDER BY {order}", (until,)).fetchall():
-            row = {"table": table, **dict(zip(columns, values, strict=True))}
+            row = {"table": table, **dict(zip(columns, map(_plain, values), strict=True))}
             if table in vec_of:
                 found = db.execute(f"SELECT embedding FROM {vec_of[table]} WHERE rowid = ?", (row["id"],)).fetchone()
                 row["vector"] = None if found is None else hashlib.sha256(found[0]).hexdigest()
             yield json.dumps(row, ensure_ascii=False, sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    """A value as JSON has it: bytes by their sha256."""
+    return hashlib.sha256(value).hexdigest() if isinstance(value, bytes) else value
 
 
 def orphans(db: Connection) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from storage import vectors
 from storage.connect import Connection
+from storage.corrections import Amend, unamended
 from storage.errors import NotFound
 from storage.records import Episode, Us
 from storage.vectors import Vector
@@ -18,8 +19,8 @@ _EPISODE = (
 class EpisodeReader:
     """Reads of E as known at `until`."""
 
-    def __init__(self, db: Connection, until: Us) -> None:
-        self._db, self._until = db, until
+    def __init__(self, db: Connection, until: Us, amend: Amend = unamended) -> None:
+        self._db, self._until, self._amend = db, until, amend
 
     def get(self, episode_id: int) -> Episode:
         """One episode.  Raises NotFound."""
@@ -76,7 +77,9 @@ class EpisodeReader:
         return vectors.get(self._db, "episode_vec", ids, "episode.known", self._until)
 
     def _rows(self, where: str, values: tuple[object, ...]) -> list[Episode]:
-        return [_episode(row) for row in self._db.execute(_EPISODE + where, values)]
+        found = [_episode(row) for row in self._db.execute(_EPISODE + where, values)]
+        amend = self._amend() if found else None
+        return amend.episodes(found) if amend else found
 
 
 class EpisodeWriter:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from storage.connect import Connection
+from storage.corrections import Amend, unamended
 from storage.records import Item, ItemKind, Us
 
 _DAY_US = 86_400_000_000
@@ -34,8 +35,8 @@ class Stretch:
 class LookupReader:
     """Reads of R as known at `until`: a window is visible once it has ended."""
 
-    def __init__(self, db: Connection, until: Us) -> None:
-        self._db, self._until = db, until
+    def __init__(self, db: Connection, until: Us, amend: Amend = unamended) -> None:
+        self._db, self._until, self._amend = db, until, amend
 
     def days(self) -> list[date]:
         """Local days on which something was recorded, in order; one step of the index a day."""
@@ -98,7 +99,8 @@ class LookupReader:
             "SELECT action FROM item INDEXED BY item_action WHERE kind = 'event' AND action > ? ORDER BY action LIMIT 1",
             (),
         )
-        return self._known("i.kind = 'event' AND i.action = ?", (), found)
+        known = self._known("i.kind = 'event' AND i.action = ?", (), found)
+        return sorted({*known, *(i.action for i in self._amend().added)})
 
     def objects(self, action: str) -> list[str]:
         """The distinct objects of one exact action known at `until`, hopping along the index."""
@@ -106,7 +108,8 @@ class LookupReader:
             "SELECT object FROM item INDEXED BY item_action WHERE kind = 'event' AND action = ? AND object > ? ORDER BY object LIMIT 1",
             (action,),
         )
-        return self._known("i.kind = 'event' AND i.action = ? AND i.object = ?", (action,), found)
+        known = self._known("i.kind = 'event' AND i.action = ? AND i.object = ?", (action,), found)
+        return sorted({*known, *(i.object for i in self._amend().added if i.action == action)})
 
     def speakers(self) -> list[str]:
         """Everybody who was heard by `until`, hopping along the index."""
@@ -152,6 +155,9 @@ class LookupReader:
                 (*pair, _low(start), _high(end), self._until),
                 _BY_ACTION,
             )
+        if amend := self._amend():
+            asked = set(terms)
+            found += [i for i in amend.doings(("event",), start, end) if (i.action, i.object) in asked]
         return sorted(found, key=lambda i: (i.t, i.id))
 
     def newest(
@@ -202,7 +208,9 @@ class LookupReader:
         ]
 
     def _items(self, where: str, values: Iterable[object], source: str = _SOURCE) -> list[Item]:
-        return [Item(*row) for row in self._db.execute(f"{_ITEM}{source}{where}", tuple(values))]
+        found = [Item(*row) for row in self._db.execute(f"{_ITEM}{source}{where}", tuple(values))]
+        amend = self._amend()
+        return amend.items(found) if amend else found
 
 
 def phrase(text: str) -> str:

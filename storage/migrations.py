@@ -12,27 +12,33 @@ from typing import TypeAlias
 
 from storage.connect import Connection
 from storage.errors import SchemaTooNew
+from storage.steps import m003_context as context
+from storage.steps.m003_context import m003_context
 from storage.steps.m005_asking import m005_asking
 from storage.steps.m006_patience import m006_patience
 
 Step: TypeAlias = Callable[[Connection, int], None]
 
-# Stratum tables with a vector beside them: (vec table, owner table)
-VECTOR_TABLES = (
+# Stratum tables with a vector beside them in the first step: (vec table, owner table)
+_VECTORS = (
     ("window_vec", "window"),
     ("moment_vec", "moment"),
     ("episode_vec", "episode"),
     ("pattern_vec", "pattern_version"),
 )
 
-# FTS table -> (owner table, columns)
-FTS_TABLES = {
+# FTS table of the first step -> (owner table, columns)
+_TEXTS = {
     "item_fts": ("item", ("text",)),
     "window_fts": ("window", ("description", "scene")),
     "moment_fts": ("moment", ("text", "keywords")),
     "episode_fts": ("episode", ("subject", "summary", "keywords", "description")),
     "pattern_fts": ("pattern_version", ("title", "summary", "keywords")),
 }
+
+# The same of the whole schema
+VECTOR_TABLES = (*_VECTORS, *context.VECTORS)
+FTS_TABLES = {**_TEXTS, **context.TEXTS}
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 
@@ -42,9 +48,9 @@ def m001_strata(db: Connection, dim: int) -> None:
     for statement in _M001.split(";\n"):
         if statement.strip():
             db.execute(statement)
-    for fts, (table, columns) in FTS_TABLES.items():
+    for fts, (table, columns) in _TEXTS.items():
         _fts(db, fts, table, columns)
-    for vec, _ in VECTOR_TABLES:
+    for vec, _ in _VECTORS:
         db.execute(f"CREATE VIRTUAL TABLE {vec} USING vec0(embedding float[{dim}])")
 
 
@@ -53,7 +59,7 @@ def m002_speakers(db: Connection, _dim: int) -> None:
     db.execute("CREATE INDEX item_speaker ON item(speaker, t) WHERE kind = 'speech'")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers, m005_asking, m006_patience)
+MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers, m003_context, m005_asking, m006_patience)
 
 
 def migrate(db: Connection, embedding: tuple[str, int]) -> list[str]:

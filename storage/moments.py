@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from storage import vectors
 from storage.connect import Connection
+from storage.corrections import Amend, unamended
 from storage.errors import NotFound
 from storage.records import Moment, Us
 from storage.vectors import Vector
@@ -17,8 +18,8 @@ _MOMENT = (
 class MomentReader:
     """Reads of F as known at `until`."""
 
-    def __init__(self, db: Connection, until: Us) -> None:
-        self._db, self._until = db, until
+    def __init__(self, db: Connection, until: Us, amend: Amend = unamended) -> None:
+        self._db, self._until, self._amend = db, until, amend
 
     def get(self, moment_id: int) -> Moment:
         """One moment.  Raises NotFound."""
@@ -55,7 +56,9 @@ class MomentReader:
         return int(self._db.execute("SELECT count(*) FROM moment WHERE known <= ?", (self._until,)).fetchone()[0])
 
     def _rows(self, where: str, values: tuple[object, ...]) -> list[Moment]:
-        return [_moment(row) for row in self._db.execute(_MOMENT + where, values)]
+        found = [_moment(row) for row in self._db.execute(_MOMENT + where, values)]
+        amend = self._amend() if found else None
+        return amend.moments(found) if amend else found
 
 
 class MomentWriter:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Us: TypeAlias = int
-MadeBy: TypeAlias = Literal["given", "light", "vlm", "rules", "llm"]
+MadeBy: TypeAlias = Literal["given", "light", "vlm", "rules", "llm", "owner"]
 Role: TypeAlias = Literal["core", "context", "detail"]
 PatternKind: TypeAlias = Literal["thread", "routine"]
 ItemKind: TypeAlias = Literal["caption", "event", "text", "speech"]
@@ -70,7 +70,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Keyframe:
-    """A frame kept as evidence: `file` is relative to the keyframe folder beside the database."""
+    """A frame kept as evidence: `file` is relative to the keyframe folder beside the database.
+
+    `look` is its image embedding on the way into the store: the model's id and little-endian float32 bytes.
+    """
 
     t: Us
     file: str
@@ -80,6 +83,7 @@ class Keyframe:
     size: int
     window_id: int = 0
     id: int = 0
+    look: tuple[str, bytes] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

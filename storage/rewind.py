@@ -25,10 +25,10 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
     marks = ",".join("?" * len(episodes))
     refs = [f"e{i}" for i in episodes]
     # What rests on them: versions of their patterns and services that cite them, made at or after that time.
+    gone: int = context(db, until, recording, episodes)
     patterns = [
         r[0] for r in db.execute(f"SELECT DISTINCT pattern_id FROM edge WHERE episode_id IN ({marks})", episodes)
     ]
-    gone = 0
     services = [
         row[0]
         for row in db.execute("SELECT id, evidence FROM service WHERE known > ?", (until,))
@@ -56,4 +56,48 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
         for row in rows:
             db.execute(f"DELETE FROM {vec} WHERE rowid = ?", (row,))
             gone += db.execute(f"DELETE FROM {table} WHERE id = ?", (row,)).rowcount
+    return gone
+
+
+def context(db: Connection, until: Us, recording: str, episodes: list[int]) -> int:
+    """Take back views, edges of the graph and support of facts that came with these episodes; returns how many rows."""
+    gone: int = 0
+    views = [
+        row[0]
+        for row in db.execute(
+            "SELECT v.id FROM view v JOIN recording r ON r.id = v.recording_id WHERE r.name = ? AND v.known > ?",
+            (recording, until),
+        )
+    ]
+    for view in views:
+        db.execute("DELETE FROM view_vec WHERE rowid = ?", (view,))
+        gone += db.execute("DELETE FROM view WHERE id = ?", (view,)).rowcount
+    marks = ",".join("?" * len(episodes))
+    ends = {
+        node
+        for row in db.execute(f"SELECT source, target FROM relation WHERE episode_id IN ({marks})", episodes)
+        for node in row
+    }
+    gone += db.execute(f"DELETE FROM relation WHERE episode_id IN ({marks})", episodes).rowcount
+    gone += db.execute(
+        "DELETE FROM alias WHERE known > ? AND window_id IN (SELECT w.id FROM window w JOIN recording r "
+        "ON r.id = w.recording_id WHERE r.name = ?)",
+        (until, recording),
+    ).rowcount
+    for node in sorted(ends):
+        gone += db.execute(
+            "DELETE FROM node WHERE id = ? AND NOT EXISTS (SELECT 1 FROM relation WHERE source = node.id OR "
+            "target = node.id) AND NOT EXISTS (SELECT 1 FROM alias WHERE node_id = node.id)",
+            (node,),
+        ).rowcount
+    facts = [
+        row[0]
+        for row in db.execute(f"SELECT DISTINCT fact_id FROM fact_support WHERE episode_id IN ({marks})", episodes)
+    ]
+    gone += db.execute(f"DELETE FROM fact_support WHERE episode_id IN ({marks})", episodes).rowcount
+    for fact in facts:
+        gone += db.execute("DELETE FROM fact_version WHERE fact_id = ? AND known > ?", (fact, until)).rowcount
+        if db.execute("SELECT 1 FROM fact_version WHERE fact_id = ?", (fact,)).fetchone() is None:
+            db.execute("DELETE FROM fact_vec WHERE rowid = ?", (fact,))
+            gone += db.execute("DELETE FROM fact WHERE id = ?", (fact,)).rowcount
     return gone

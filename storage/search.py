@@ -1,68 +1,30 @@
-"""Hybrid search over one stratum: BM25 (storage.bm25) and dense (sqlite-vec), fused by reciprocal rank (GROVE, table 10)."""
+"""Hybrid search over one stratum: BM25 (storage.bm25) and dense vectors, fused by reciprocal rank (GROVE, table 10).
+
+The plan adapts to how much lies in range: few rows are compared one by one; of many, sign codes pick candidates (a scan
+of bits in memory) and coarse vectors read by row put those in order.  The vec0 tables stay the store of record.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+
+import numpy as np
 
 from storage import bm25
-from storage.bm25 import Corpus
 from storage.connect import Connection
+from storage.index import SearchIndex, View
+from storage.index_codes import codes, hamming, spread
+from storage.index_strata import Stratum
+from storage.index_text import MOST_TERMS, terms
 from storage.records import Hit, Us
 from storage.vectors import Vector, pack
 
-Stratum: TypeAlias = Literal["item", "window", "moment", "episode", "pattern"]
-
 RRF_K = 60
 DEPTH = 5  # each ranking is read to DEPTH * k before fusion
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How a stratum is searched: its texts and, where it has them, its vectors."""
-
-    corpus: Corpus
-    vec: str | None
-
-
-def _plan(
-    fts: str, vec: str | None, owner: str, text: str, typical: int, *, size: str, known: str, time: str, end: str = "",
-    joins: str = "", newest: str = "",
-) -> Plan:  # fmt: skip
-    visible = f"{known} <= ?{newest}"
-    return Plan(Corpus(fts, owner, joins, visible, f"{end or time} >= ? AND {time} < ?", size, text, typical), vec)
-
-
-# `size` steps to the newest visible row, whose id is about how many there are.
-PLANS: dict[Stratum, Plan] = {
-    "item": _plan(
-        "item_fts", None, "item", "o.text", 30, known="w.t_end", time="o.t", joins="CROSS JOIN window w ON w.id = o.window_id",
-        size="SELECT i.id FROM window w JOIN item i ON i.window_id = w.id WHERE w.t_end <= ? "
-        "ORDER BY w.t_end DESC, i.id DESC LIMIT 1",
-    ),
-    "window": _plan(
-        "window_fts", "window_vec", "window", "o.description || o.scene", 80, known="o.t_end", time="o.t_start", end="o.t_end",
-        size="SELECT id FROM window WHERE t_end <= ? ORDER BY t_end DESC, id DESC LIMIT 1",
-    ),
-    "moment": _plan(
-        "moment_fts", "moment_vec", "moment", "o.text || o.keywords", 80, known="o.known", time="o.t",
-        size="SELECT m.id FROM episode e JOIN moment m ON m.episode_id = e.id WHERE e.known <= ? "
-        "ORDER BY e.known DESC, m.id DESC LIMIT 1",
-    ),
-    "episode": _plan(
-        "episode_fts", "episode_vec", "episode", "o.subject || o.summary || o.keywords || o.description", 600,
-        known="o.known", time="o.t_start", end="o.t_end",
-        size="SELECT id FROM episode WHERE known <= ? ORDER BY known DESC, id DESC LIMIT 1",
-    ),
-    "pattern": _plan(  # of a chain of versions only the newest visible one counts
-        "pattern_fts", "pattern_vec", "pattern_version", "o.title || o.summary || o.keywords", 400,
-        known="o.known", time="o.known",
-        newest=" AND NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = o.pattern_id AND n.known <= ? "
-        "AND n.version > o.version)",
-        size="SELECT count(*) FROM pattern WHERE known <= ?",
-    ),
-}  # fmt: skip
+EXACT = 1024  # rows in range that are compared one by one
+FINER, FINEST = 512, 3072  # candidates picked by codes: at least, at most; one in SHARE of what is in range between
+SHARE = 1024
+_FAR = np.uint16(65535)
 
 # Words that carry no content of their own; they would only make FTS5 walk long lists.
 STOPWORDS = frozenset(
@@ -140,7 +102,7 @@ def content_words(text: str) -> list[str]:
     """The words of a query that carry content, each once; all of them when none does."""
     words = [w.lower() for w in _WORD.findall(text)]
     content = [w for w in words if w not in STOPWORDS] or words
-    return list(dict.fromkeys(content))[: bm25.MOST_TERMS]
+    return list(dict.fromkeys(content))[:MOST_TERMS]
 
 
 def search(
@@ -153,31 +115,74 @@ def search(
     k: int = 20,
     start: Us | None = None,
     end: Us | None = None,
+    index: SearchIndex | None = None,
 ) -> list[Hit]:
     """The k best rows of a stratum that overlap [start, end), best first.
 
-    `vector` has shape (dim,) or is None for BM25 alone.  Raises BadVector on a wrong one.
+    `vector` has shape (dim,) or is None for BM25 alone.  `index` is what this process remembers of the database's index;
+    without it everything is read anew.  Raises BadVector on a wrong vector.
     """
-    plan = PLANS[stratum]
-    corpus = plan.corpus
+    query = None if vector is None else np.frombuffer(pack(vector, _dim(db)), dtype="<f4")
+    words = terms(" ".join(content_words(text)))
+    if k < 1 or (not words and query is None):
+        return []
     span = (-(2**62) if start is None else start, 2**62 if end is None else end)
+    view = (index or SearchIndex()).view(db, stratum).cut(until, span)
     depth = k * DEPTH
-    words = content_words(text)
-    sparse = bm25.rank(db, corpus, words, until, span, depth) if words else []
-    dense: list[int] = []
-    query = None if vector is None else pack(vector, _dim(db))
-    if query is not None and plan.vec is not None and any(query):
-        known = (until,) * corpus.visible.count("?")
-        dense = [
-            row[0]
-            for row in db.execute(
-                f"SELECT rowid, distance FROM {plan.vec} WHERE embedding MATCH ? AND k = ? AND rowid IN "
-                f"(SELECT o.id FROM {corpus.owner} o {corpus.joins} WHERE {corpus.visible} AND {corpus.inside}) "
-                "ORDER BY distance",
-                (query, min(depth, 4096), *known, *span),
-            )
-        ]
+    sparse = bm25.rank(view, words, depth) if words else []
+    dense = nearest(view, query, depth) if query is not None and query.any() else []
     return fuse(stratum, sparse, dense, k)
+
+
+def nearest(view: View, query: Vector, depth: int) -> list[int]:
+    """Ids of the rows inside a cut view whose vectors are nearest to `query` (Euclidean), best first; ties by id."""
+    near = view.ground.near
+    found = view.found()
+    if near is None or not found:
+        return []
+    most = max(FINER, depth, min(FINEST, found // SHARE))
+    picked = _inside(view) if found <= max(EXACT, most) else _by_codes(view, query, most)
+    rows: list[tuple[int, bytes]] = []
+    for at in range(0, len(picked), 512):
+        part = picked[at : at + 512]
+        rows += view.db.execute(f"SELECT id, v FROM {near} WHERE id IN ({','.join('?' * len(part))})", part)
+    if not rows:
+        return []
+    ids = np.asarray([row[0] for row in rows], dtype=np.int64)
+    vectors, squares = spread([row[1] for row in rows])
+    return [int(i) for i in ids[np.lexsort((ids, squares - 2 * (vectors @ query)))][:depth]]
+
+
+def _inside(view: View) -> list[int]:
+    ids: list[int] = []
+    for piece, inside in zip(view.pieces, view.inside, strict=True):
+        if inside is not False:
+            ids += piece.ids(np.arange(piece.head.rows) if inside is None else np.flatnonzero(inside)).tolist()
+    return ids
+
+
+def _by_codes(view: View, query: Vector, most: int) -> list[int]:
+    """Ids of the `most` rows whose codes differ least from the query's; ties in the order of the ids."""
+    asked = codes(query[None, :])[:, 0]
+    keys = np.empty(0, dtype=np.int64)  # distance, then id, in one number
+    worst = int(_FAR)
+    for piece, inside in zip(view.pieces, view.inside, strict=True):
+        code = None if inside is False else piece.column("code")
+        if code is None:
+            continue
+        far = hamming(code, asked)
+        if inside is not None:
+            far[~inside] = _FAR
+        blank = piece.column("blank")
+        if blank is not None:
+            far[blank] = _FAR
+        close = np.flatnonzero(far < worst)
+        keys = np.concatenate((keys, (far[close].astype(np.int64) << 44) | piece.ids(close)))
+        if keys.size > 4 * most:
+            keys = np.partition(keys, most - 1)[:most]
+            worst = int(keys.max() >> 44)  # a later row that is as far has a greater id: it loses
+    keys = np.sort(keys)[:most]
+    return [int(i) for i in keys & ((1 << 44) - 1)]
 
 
 def _dim(db: Connection) -> int:

@@ -12,19 +12,25 @@ from pathlib import Path
 from storage import bm25, owner, rewind
 from storage import dump as dumping
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
+from storage.corrections import CorrectionWriter
 from storage.episodes import EpisodeWriter
 from storage.errors import StorageError, StoreUnreadable
+from storage.facts import FactWriter
+from storage.graph import GraphWriter
 from storage.health import HealthWriter
 from storage.intentions import IntentionWriter
+from storage.looks import LookWriter
 from storage.migrations import migrate, missing
 from storage.moments import MomentWriter
 from storage.patience import PatienceWriter
 from storage.patterns import PatternWriter
+from storage.procedures import ProcedureWriter
 from storage.records import Us
 from storage.services import ServiceWriter
 from storage.snapshot import FOREVER, Snapshot
 from storage.standing import StandingWriter
 from storage.trace import TraceWriter
+from storage.views import ViewWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,12 @@ class Transaction:
         self.intentions = IntentionWriter(db)
         self.services = ServiceWriter(db)
         self.health = HealthWriter(db)
+        self.views = ViewWriter(db, dim)
+        self.looks = LookWriter(db)
+        self.graph = GraphWriter(db)
+        self.facts = FactWriter(db, dim)
+        self.corrections = CorrectionWriter(db, dim)
+        self.procedures = ProcedureWriter(db)
         self.patience = PatienceWriter(db)
         self.standing = StandingWriter(db)
 

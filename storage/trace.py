@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from storage import vectors
 from storage.connect import Connection
+from storage.corrections import OWNER_ITEMS, Amend, unamended
 from storage.errors import BadRecord, NotFound
 from storage.records import (
     Caption,
@@ -43,8 +44,8 @@ _ENTITY = (
 class TraceReader:
     """Reads of R as known at `until`: a window is visible once it has ended."""
 
-    def __init__(self, db: Connection, until: Us) -> None:
-        self._db, self._until = db, until
+    def __init__(self, db: Connection, until: Us, amend: Amend = unamended) -> None:
+        self._db, self._until, self._amend = db, until, amend
 
     def window(self, window_id: int) -> Window:
         """One window whole.  Raises NotFound."""
@@ -132,19 +133,21 @@ class TraceReader:
     ) -> list[Item]:
         """Dated items of those kinds with start <= t < end, in time order."""
         marks = ",".join("?" * len(kinds))
-        return self._items(
+        found = self._items(
             f"WHERE i.kind IN ({marks}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t, i.id LIMIT ?",
             (*kinds, _low(start), _high(end), self._until, -1 if limit is None else limit),
         )
+        return self._with_added(found, kinds, start, end)[:limit]
 
     def events(self, action: str | None = None, start: Us | None = None, end: Us | None = None) -> list[Item]:
         """Events, of one exact action when given, in time order."""
         if action is None:
             return self.items(("event",), start, end)
-        return self._items(
+        found = self._items(
             "WHERE i.kind = 'event' AND i.action = ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t, i.id",
             (action, _low(start), _high(end), self._until),
         )
+        return self._with_added(found, ("event",), start, end, action)
 
     def event_terms(self) -> list[tuple[str, str, int]]:
         """The vocabulary of events: (action, object, how many)."""
@@ -176,6 +179,8 @@ class TraceReader:
             marks = ",".join("?" * len(part))
             for item in self._items(f"WHERE i.id IN ({marks}) AND w.t_end <= ?", (*part, self._until)):
                 found[item.id] = item
+        if any(i >= OWNER_ITEMS for i in ids):
+            found |= {i.id: i for i in self._amend().added if i.id in set(ids)}
         return found
 
     def entities(self, name: str | None = None, start: Us | None = None, end: Us | None = None) -> list[SeenEntity]:
@@ -185,7 +190,9 @@ class TraceReader:
         if name is not None:
             where, values = where + " AND e.name = ?", (*values, name)
         rows = self._db.execute(f"{_ENTITY}{where} ORDER BY w.t_start, e.id", values)
-        return [_seen(row) for row in rows]
+        found = [_seen(row) for row in rows]
+        amend = self._amend() if found else None
+        return amend.entities(found) if amend else found
 
     def entity_names(self) -> list[tuple[str, int]]:
         """The vocabulary of entities: (name, in how many windows)."""
@@ -262,10 +269,21 @@ class TraceReader:
             ids,
         ):
             gaps[row[5]].append(Gap(*row[:5]))
-        return [_window(row, items[row[0]], entities[row[0]], frames[row[0]], gaps[row[0]]) for row in rows]
+        found = [_window(row, items[row[0]], entities[row[0]], frames[row[0]], gaps[row[0]]) for row in rows]
+        amend = self._amend() if found else None
+        return [amend.window(w) for w in found] if amend else found
 
     def _items(self, where: str, values: Iterable[object]) -> list[Item]:
-        return [Item(*row) for row in self._db.execute(_ITEM + where, tuple(values))]
+        found = [Item(*row) for row in self._db.execute(_ITEM + where, tuple(values))]
+        amend = self._amend() if found else None
+        return amend.items(found) if amend else found
+
+    def _with_added(
+        self, found: list[Item], kinds: Sequence[ItemKind], start: Us | None, end: Us | None, action: str | None = None
+    ) -> list[Item]:
+        """Items with the doings the owner added, in time order."""
+        amend = self._amend()
+        return sorted([*found, *amend.doings(kinds, start, end, action)], key=lambda i: (i.t, i.id)) if amend else found
 
 
 class TraceWriter:
@@ -314,10 +332,13 @@ class TraceWriter:
                 for e in window.entities
             ],
         )
-        self._db.executemany(
-            "INSERT INTO keyframe(window_id, t, file, sha256, width, height, size) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(window_id, k.t, k.file, k.sha256, k.width, k.height, k.size) for k in window.keyframes],
-        )
+        for k in window.keyframes:
+            frame = self._db.execute(
+                "INSERT INTO keyframe(window_id, t, file, sha256, width, height, size) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (window_id, k.t, k.file, k.sha256, k.width, k.height, k.size),
+            ).lastrowid
+            if k.look is not None:
+                self._db.execute("INSERT INTO keyframe_look VALUES (?, ?, ?)", (frame, *k.look))
         self._db.executemany(
             "INSERT INTO gap(recording_id, t_start, t_end, reason, window_id) VALUES (?, ?, ?, ?, ?)",
             [(recording_id, g.t_start, g.t_end, g.reason, window_id) for g in window.gaps],

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from storage import EmbeddingSpace, Store
+from storage.context_records import Correction, Effect, Fact, Relation, StoredProcedure, Support, View
 from storage.errors import StorageError
 from storage.health import HealthEvent
 from storage.patience import Feedback, PowerEvent, Wish
@@ -52,6 +53,8 @@ class History:
     intentions: list[int] = field(default_factory=list)
     services: list[Service] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    facts: list[int] = field(default_factory=list)
+    corrections: list[int] = field(default_factory=list)
 
 
 def vector(rng: random.Random) -> Any:
@@ -76,7 +79,7 @@ def window(rng: random.Random, recording: str, start: int, length_s: int, offset
         speech=tuple(Utterance(at(), rng.choice(WHO), "I have to call the plumber") for _ in range(rng.randint(0, 1))),
         scene=rng.choice(["", "kitchen"]),
         frames=rng.randint(1, 6),
-        keyframes=tuple(Keyframe(at(), f"020000/{i}.jpg", "0" * 64, 64, 48, 100) for i in range(rng.randint(0, 2))),
+        keyframes=tuple(Keyframe(at(), f"020000/{i}.jpg", "0" * 64, 64, 48, 100, look=("made", vector(rng).tobytes())) for i in range(rng.randint(0, 2))),
         gaps=tuple(Gap(recording, start, start + US, "camera lost") for _ in range(rng.randint(0, 1))),
         device=rng.choice([None, Device(battery=80, worn=True)]),
     )  # fmt: skip
@@ -118,6 +121,7 @@ def grow(store: Store, seed: int, steps: int, recordings: tuple[str, ...] = ("on
             if rng.random() < 0.1:
                 tx.health.add(HealthEvent(w.t_end, "camera", "down", "unplugged"))
             tx.services.advance("proactive", w_id)
+            _correct(tx, rng, made, w)
             if w_id % 4 == 0:
                 tx.patience.wish(Wish(w.t_end, "snooze", rng.choice(["type:safety", "place:shed"]), "on", w.t_end + US))
                 tx.patience.power(PowerEvent(w.t_end, "saver", 38.0, False, warned="20"))
@@ -140,6 +144,7 @@ def _close(tx: Any, rng: random.Random, unit: list[Window], made: History) -> No
     for w in unit:
         m = Moment(e_id, w.id, w.t_start, 0, f"{rng.choice(VERBS)} cup", ("cup",), "core", 0.5, "", "kitchen", known)
         made.moments.append(tx.moments.add(m, vector(rng)))
+    _context(tx, rng, unit, episode, made)
     chains = [p for p in made.patterns if tx.snapshot(known).patterns.all() and _newest(tx, p) <= known]
     old = rng.choice(chains) if chains and rng.random() < 0.7 else 0
     p = Pattern(
@@ -153,6 +158,48 @@ def _close(tx: Any, rng: random.Random, unit: list[Window], made: History) -> No
     made.edges.append(edge)
     for other in [e for e in made.edges if e.pattern_id == p_id and e.known < known][:1]:  # re-estimated
         tx.patterns.link(Edge(p_id, other.episode_id, "context", 0.1, known))
+
+
+def _correct(tx: Any, rng: random.Random, made: History, w: Window) -> None:
+    """The owner corrects a row, adds a doing, or takes a word back."""
+    choice = rng.random()
+    if choice < 0.15 and made.moments:
+        ref = f"m{rng.choice(made.moments)}"
+        effects = (Effect(ref, rng.choice(["replace", "note", "deny"]), "cup", "sister's cup"),  # type: ignore[arg-type]
+                   Effect(f"w{w.id}", "replace", "cup", "sister's cup"))  # fmt: skip
+        told = Correction(ref, "that was my sister's cup", "replace", w.t_start, 0, w.t_end, effects=effects)
+        made.corrections.append(tx.corrections.add(told, vector(rng)))
+    elif choice < 0.25:
+        told = Correction("", "I did take the knife", "add", w.t_start, 0, w.t_end, "wearer", "take", "knife", w.id)
+        made.corrections.append(tx.corrections.add(told, vector(rng)))
+    elif choice < 0.3 and made.corrections:
+        one = tx.snapshot().corrections.get(rng.choice(made.corrections))
+        if one.known < w.t_end:
+            tx.corrections.move(one.id, "undone", w.t_end)
+    elif choice < 0.32:
+        tx.procedures.put(StoredProcedure(rng.choice(["tea", "soup"]), '{"steps": ["fill the kettle"]}', w.t_end))
+
+
+def _context(tx: Any, rng: random.Random, unit: list[Window], episode: Episode, made: History) -> None:
+    """A view of the unit, edges of the graph, and facts with what they rest on."""
+    first, last, known = unit[0], unit[-1], episode.known
+    view = View(first.recording, 180, first.t_start // (180 * US) * 180 * US, first.t_start, last.t_end, 0, first.id, last.id,
+                f"washed the {rng.choice(THINGS)}", "a cup at the sink", ("cup",), ("wash",), ("washing",), ("Ana",),
+                ("EXIT 4",), known)  # fmt: skip
+    tx.views.put(view, vector(rng))
+    me = tx.graph.node("person", "wearer", first.id, known)
+    thing = tx.graph.node("entity", rng.choice(THINGS), first.id, known, rng.choice(["", "the cup", "mug"]))
+    place = tx.graph.node("place", "kitchen", last.id, known)
+    at = (episode.id, last.id, last.t_start, 1, known)
+    tx.graph.relate([Relation(me, "acts_on", "wash", thing, *at), Relation(thing, "at", "", place, *at)])
+    rests = Support(f"e{episode.id}", episode.t_start, 0, "washed", known, episode_id=episode.id)
+    fact = tx.snapshot(known).facts.with_key(f"likes {first.id % 3}")
+    if fact is not None:
+        tx.facts.support(fact.id, [rests], known, rng.choice(["active", "retired"]))
+    else:
+        new = Fact("habit", "wearer", "washes", "cup", "The wearer washes cups.", f"likes {first.id % 3}",
+                   rng.choice(["candidate", "active"]), 0, 0, 0, 0, known)  # fmt: skip
+        made.facts.append(tx.facts.add(new, vector(rng), [rests]))
 
 
 def _newest(tx: Any, pattern_id: int) -> int:

@@ -16,11 +16,13 @@ from storage_support import DIM, SPACE, THINGS, US, VERBS, WHO, History, grow
 from storage import Snapshot, Store
 from storage.errors import NotFound
 from storage.lookup import all_words, any_words
+from storage.migrations import VECTOR_TABLES
 
 # What can be named by one argument or another; ids of rows that are not known at t among them.
 Call = Callable[[Snapshot, History, random.Random], Any]
 
 ALL_IDS = list(range(200))
+QUERY = np.asarray([0.5, -1, 0.25, 1, 0, -0.5, 1, 0.1], dtype=np.float32)
 KINDS = ("caption", "event", "text", "speech")
 
 
@@ -50,7 +52,7 @@ def searched(s: Snapshot, h: History, rng: random.Random) -> Any:
     start, end = span(h, rng)
     query = np.asarray([rng.uniform(-1, 1) for _ in range(DIM)], dtype=np.float32)
     told: list[Any] = []
-    for stratum in ("item", "window", "moment", "episode", "pattern"):
+    for stratum in ("item", "window", "moment", "episode", "pattern", "view", "fact", "correction"):
         for text in ("washing the cup, take a red door", "plumber EXIT again"):
             for vector in (None, query):
                 told += [stratum, s.search(stratum, text, vector, k=3, start=start, end=end)]
@@ -127,6 +129,43 @@ CALLS: dict[str, Call] = {
     "services.between": lambda s, h, r: (s.services.between(), s.services.between(*span(h, r))),
     "services.with_key": lambda s, h, r: [s.services.with_key("task_reminder", k) for k in "abc"],
     "services.decisions": lambda s, h, r: [s.services.decisions(), *(s.services.decisions(i) for i in ALL_IDS)],
+    "views.get": lambda s, h, r: each(ALL_IDS, s.views.get),
+    "views.between": lambda s, h, r: (s.views.between(), s.views.between(*span(h, r), scale_s=180, limit=4)),
+    "views.of_window": lambda s, h, r: [s.views.of_window(i) for i in ALL_IDS],
+    "views.newest_of": lambda s, h, r: s.views.newest_of(ALL_IDS),
+    "views.count": lambda s, h, r: s.views.count(),
+    "looks.alike": lambda s, h, r: [
+        s.looks.alike(QUERY, "made", k=4, start=span(h, r)[0]),
+        s.looks.alike(QUERY, "made", window_ids=[1, 2, 3, 4, 5, 6]),
+        s.looks.alike(QUERY, "another"),
+    ],
+    "looks.vectors": lambda s, h, r: arrays(s.looks.vectors(ALL_IDS, "made")),
+    "looks.missing": lambda s, h, r: (s.looks.missing("made"), s.looks.missing("another", limit=5)),
+    "graph.get": lambda s, h, r: each(ALL_IDS, s.graph.get),
+    "graph.nodes": lambda s, h, r: s.graph.nodes(ALL_IDS),
+    "graph.find": lambda s, h, r: [s.graph.find(x) for x in ("cup", "Mug ", "kitchen", "none")],
+    "graph.relations": lambda s, h, r: (
+        s.graph.relations([1, 2]),
+        s.graph.relations([2], ("at",), *span(h, r), limit=3),
+    ),
+    "graph.of_episode": lambda s, h, r: [s.graph.of_episode(i) for i in ALL_IDS],
+    "graph.of_windows": lambda s, h, r: s.graph.of_windows(ALL_IDS),
+    "graph.around": lambda s, h, r: s.graph.around(ALL_IDS[:9], limit=6, fan_out=3),
+    "graph.count": lambda s, h, r: s.graph.count(),
+    "facts.get": lambda s, h, r: each(ALL_IDS, s.facts.get),
+    "facts.all": lambda s, h, r: (s.facts.all(), s.facts.all("habit", None), s.facts.all(state="retired")),
+    "facts.about": lambda s, h, r: s.facts.about("wearer", None),
+    "facts.many": lambda s, h, r: s.facts.many(ALL_IDS),
+    "facts.with_key": lambda s, h, r: [s.facts.with_key(f"likes {i}") for i in range(4)],
+    "facts.family": lambda s, h, r: s.facts.family("habit", "wearer", "washes"),
+    "facts.support": lambda s, h, r: [s.facts.support(i) for i in ALL_IDS],
+    "facts.versions": lambda s, h, r: [s.facts.versions(i) for i in ALL_IDS],
+    "facts.vectors": lambda s, h, r: arrays(s.facts.vectors(ALL_IDS)),
+    "corrections.get": lambda s, h, r: each(ALL_IDS, s.corrections.get),
+    "corrections.all": lambda s, h, r: (s.corrections.all(), s.corrections.all(None)),
+    "corrections.of": lambda s, h, r: [s.corrections.of(f"m{i}") for i in ALL_IDS],
+    "corrections.amendments": lambda s, h, r: s.corrections.amendments(),
+    "corrections.vectors": lambda s, h, r: arrays(s.corrections.vectors(ALL_IDS)),
     "patience.wishes": lambda s, h, r: (s.patience.wishes(), s.patience.wishes("snooze")),
     "patience.wish": lambda s, h, r: s.patience.wish("snooze", "place:shed"),
     "patience.feedback": lambda s, h, r: (s.patience.feedback(), s.patience.feedback(r.choice(h.ends))),
@@ -138,7 +177,12 @@ CALLS: dict[str, Call] = {
 }
 
 # Reads that tell nothing of the memory, each with its reason.
-EXEMPT = {"services.cursor": "how far a stage has worked, which a crash must find as it is"}
+EXEMPT = {
+    "services.cursor": "how far a stage has worked, which a crash must find as it is",
+    "procedures.all": "procedures are the owner's settings: those in force now, whatever the time asked about",
+    "procedures.get": "the same",
+    "procedures.stamp": "the same",
+}
 
 
 def offered() -> set[str]:
@@ -163,6 +207,16 @@ FUTURE = {
     "feedback": "t > ? OR service_id IN (SELECT id FROM service WHERE known > ?1)",
     "wish": "t > ?",
     "power_event": "t > ?",
+    "correction_effect": "correction_id IN (SELECT id FROM correction WHERE known > ?)",
+    "correction_version": "known > ?",
+    "fact_support": "known > ?",
+    "fact_version": "known > ?",
+    "fact": "known > ?",
+    "correction": "known > ?",
+    "relation": "known > ?",
+    "alias": "known > ?",
+    "node": "known > ?",
+    "view": "known > ?",
     "decision": "t > ?",
     "service": "known > ?",
     "edge": "known > ?",
@@ -172,6 +226,7 @@ FUTURE = {
     "intention": "known > ?",
     "moment": "known > ?",
     "episode": "known > ?",
+    "keyframe_look": "keyframe_id IN (SELECT k.id FROM keyframe k JOIN window w ON w.id = k.window_id WHERE w.t_end > ?)",
     "keyframe": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
     "gap": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
     "entity": "window_id IN (SELECT id FROM window WHERE t_end > ?)",
@@ -180,8 +235,8 @@ FUTURE = {
     "recording": "NOT EXISTS (SELECT 1 FROM window WHERE recording_id = recording.id AND t_end <= ?)",
     "health_event": "t > ?",
 }
-TIMELESS = {"meta", "migration", "cursor"}
-VECTORS = {"window": "window_vec", "moment": "moment_vec", "episode": "episode_vec", "pattern_version": "pattern_vec"}
+TIMELESS = {"meta", "migration", "cursor", "procedure", "procedure_version"}
+VECTORS = {owner: vec for vec, owner in VECTOR_TABLES}
 
 
 def forget_future(store: Store, t: int) -> None:

@@ -71,7 +71,20 @@ def test_the_schema_of_a_released_step_has_not_changed(tmp_path: Path) -> None:
 
 
 def _key(row: dict[str, object]) -> tuple[object, ...]:
-    return tuple(row.get(k) for k in ("id", "pattern_id", "episode_id", "version", "known"))
+    names = (
+        "id",
+        "pattern_id",
+        "episode_id",
+        "version",
+        "known",
+        "fact_id",
+        "correction_id",
+        "ref",
+        "kind",
+        "old",
+        "keyframe_id",
+    )
+    return tuple(row.get(k) for k in names)
 
 
 def write() -> None:

@@ -544,12 +544,15 @@ def test_the_dump_is_canonical(tmp_path: Path) -> None:
         tables = {row["table"] for row in rows}
         assert tables == {
             "recording", "window", "item", "entity", "keyframe", "gap", "episode", "moment", "pattern", "pattern_version",
-            "edge", "intention", "intention_version", "service", "decision",
+            "edge", "intention", "intention_version", "service", "decision", "view", "node", "alias", "relation", "fact",
+            "fact_version", "fact_support", "correction", "correction_version", "correction_effect", "keyframe_look",
         }  # fmt: skip
         assert all(len(row["vector"]) == 64 for row in rows if row["table"] in ("window", "moment", "episode"))
         for table in sorted(tables - {"recording"}):
             b._writer.execute("BEGIN")
-            column = {"edge": "role", "decision": "reason", "keyframe": "file", "gap": "reason"}.get(table, "id")
+            named = {"edge": "role", "decision": "reason", "keyframe": "file", "gap": "reason", "fact_support": "quote",
+                     "correction_effect": "new", "keyframe_look": "model"}  # fmt: skip
+            column = named.get(table, "id")
             changed = "9000 + id" if column == "id" else "'other'"
             b._writer.execute("PRAGMA defer_foreign_keys = ON")
             b._writer.execute(f"UPDATE {table} SET {column} = {changed}")
