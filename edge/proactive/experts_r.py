@@ -73,7 +73,8 @@ class ProcedureExpert:
         window = (f"w{unit.window.id}",) if unit.window is not None else ()
         refs = (*event.refs, *window)
         if event.kind == "missing":
-            first = event.undone[0]
+            ready = run.procedure.open_after(run.so_far)
+            first = next((i for i in event.undone if i in ready), event.undone[0])
             text = speak("task_reminder", variant="step", what=_act(steps[first]))
             return [service("task_reminder", event.t, text, refs, _key(run, first), unit, self.name)]
         if event.kind in ("finished", "idle"):

@@ -18,8 +18,10 @@ PAUSE_US = 1800 * US  # after so long without a doing the procedure is over
 WAIT_US = 35 * US  # a step that was passed over may still be on its way for so long
 IDLE_US = 10 * US
 SURE = 0.6  # how well doings must fit to tell which procedure is under way
+POINT_US = 12 * US  # two steps that end so close together want one word about what comes next
 NAMES = 2  # so many different steps tell it
 RECENT = 4
+MUDDLED = 1 / 3  # from this share of steps done late on, an order is not kept at all
 
 _LEAD = re.compile(r"^(?:the )?(?:camera )?(?:wearer|person|man|woman|he|she|i|they) ", re.IGNORECASE)
 _FINISHED = re.compile(r"^(?:finished|finishes|finish|completed|completes|done with):? ", re.IGNORECASE)
@@ -61,6 +63,7 @@ class Run:
     marked: bool = False
     last: Event | None = None
     idle_told: bool = False
+    pointed: int = 0
 
     @property
     def so_far(self) -> frozenset[int]:
@@ -101,7 +104,7 @@ class Following:
             if until - event.t >= WAIT_US:
                 run.waiting.remove(event)
                 undone = tuple(i for i in event.undone if i not in run.so_far)
-                if undone and run.lates <= 1:  # who does much out of order has rarely forgotten
+                if undone and run.lates <= MUDDLED * len(run.done):  # who does much out of order has rarely forgotten
                     found.append(Event("missing", event.t, event.refs, event.step, event.text, undone))
         last = run.last
         if (
@@ -180,7 +183,8 @@ class Following:
         late = step not in run.so_far and any(step in run.procedure.needs[j] for j in run.done)
         event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late)
         run.lates += late
-        new = tuple(i for i in undone if i not in run.asked)
+        lacking = run.procedure.needs[step] - run.so_far  # further back too: what was skipped may have had a need
+        new = tuple(sorted(lacking - run.asked))
         if new:
             run.asked.update(new)
             run.waiting.append(Event("missing", doing.t, (doing.ref,), step, doing.text, new))
@@ -201,6 +205,9 @@ class Following:
             if match is None:
                 return []
             step = match[0]
+        if doing.t - run.pointed < POINT_US:
+            return []
+        run.pointed = doing.t
         return [Event("finished", doing.t, (doing.ref,), step, text)]
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from edge.errors import InputError, MissingFile
+from edge.proactive.occurrences import occurrences
 from edge.retrieval.words import STOPWORDS, content, key, tokens
 
 MATCH = 0.42  # weighted overlap from which a doing is taken for a step
@@ -90,16 +91,18 @@ def load(path: Path) -> dict[str, Procedure]:
 
 def make(name: str, steps: Sequence[str], before: Sequence[tuple[str, str]] | None = None) -> Procedure:
     """A procedure from its steps and which comes before which; raises InputError on an unknown step."""
-    number = {step: i for i, step in enumerate(steps)}
     direct: list[set[int]] = [set() for _ in steps]
     needs: list[set[int]] = [set() for _ in steps]
-    pairs = [(steps[i], steps[i + 1]) for i in range(len(steps) - 1)] if before is None else before
-    for early, late in pairs:
-        if early not in number or late not in number:
-            raise InputError(f"Procedure {name!r} orders a step it does not list: {early!r} before {late!r}.")
-        first, then = number[early], number[late]
+    if before is None:
+        pairs = [(i, i + 1) for i in range(len(steps) - 1)]
+    else:
+        try:
+            pairs = occurrences(steps, before)
+        except KeyError as error:
+            raise InputError(f"Procedure {name!r} orders a step it does not list: {error.args[0]!r}.") from error
+    for first, then in pairs:
         if first == then or then in needs[first]:
-            continue  # steps of one text at several places would close a circle: the first order named holds
+            continue  # an order that closes a circle: what was named first holds
         direct[then].add(first)
         for i in range(len(steps)):
             if i == then or then in needs[i]:
