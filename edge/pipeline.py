@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from edge.agent.standing import StandingWatch
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Config
 from edge.memory.growth import Growth
 from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
+from edge.proactive.alerts import speak
 from edge.proactive.screening import Proactive
 from storage import Store
 from storage.errors import StorageError
@@ -66,7 +68,9 @@ class Pipeline:
         self._grow: Callable[[], Growth] = partial(Growth, store, embed, config.memory, config.owner.name)
         self.growth = self._grow()
         self.proactive = Proactive(store, config.alerts, clock, config.owner.name)
+        self.standing = StandingWatch(store, self._asked_for, config.owner.name)
         self._unscreened: list[Message] = []  # grown and stored, not yet past the experts
+        self._unwatched: list[Message] = []  # past the experts, not yet held against standing questions
         self._happened: list[Message] = []  # all of it done, not yet told
         self._taken = ("", 0)  # the window stored last: its recording and start
         self._stale = False  # whether a failed write may have left the growth ahead of the store
@@ -93,6 +97,7 @@ class Pipeline:
     def tick(self, now: int) -> list[Message]:
         """Time passed without a window: an activity that stopped is closed."""
         self._close(lambda growth: growth.idle(now))
+        self._happened += self.standing.tick(now)
         return self._tell()
 
     def end(self) -> list[Message]:
@@ -122,7 +127,13 @@ class Pipeline:
         grown = self._unscreened
         if grown:
             self._happened += [*grown, *self.proactive.step(grown)]
-            self._unscreened = []
+            self._unscreened, self._unwatched = [], [*self._unwatched, *grown]
+        if self._unwatched:
+            self._happened += self.standing.step(self._unwatched)
+            self._unwatched = []
+
+    def _asked_for(self, kind: str, key: str, t: int, text: str, evidence: tuple[str, ...]) -> list[Message]:
+        return self.proactive.announce(kind, key, t, speak(kind, text=text), evidence)
 
     def _tell(self) -> list[Message]:
         happened, self._happened = self._happened, []

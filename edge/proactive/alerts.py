@@ -31,6 +31,7 @@ class Alert:
     seconds is the same one.  staleness_s: seconds after the trigger at which saying it makes no sense any more.
     rearm_s: the same thing (type and key) is told again only after it has not been asked for during so many seconds.
     critical: passes quiet hours, budgets and the chosen frequency.
+    asked: the wearer asked for each one: it spends no budget, keeps no pause, and may be said again.
     step_s: inside a procedure the wearer follows, seconds between two of the type; nothing is merged there.
     variants: named other ways to say it, with the same slots.
     """
@@ -47,6 +48,7 @@ class Alert:
     rearm_s: int = DAY_S
     once_a_day: bool = False
     critical: bool = False
+    asked: bool = False
     step_s: int = 20
     variants: tuple[tuple[str, str], ...] = ()
 
@@ -74,6 +76,9 @@ TABLE: tuple[Alert, ...] = (
           "none", "none", cooldown_s=1800, staleness_s=300),
     Alert("routine_optimization", 1, "{offer}.", (("offer", "Third time today: do both at once"),),
           "none", "none", cooldown_s=3600, staleness_s=600, once_a_day=True),
+    # --- what the wearer asked to be told ----------------------------------------------------------------------------
+    Alert("standing", 3, "{text}.", (("text", "I see the bus"),),
+          "tick", "chime", cooldown_s=4, staleness_s=120, merge_s=0, rearm_s=1, asked=True),
     # --- the device about itself -------------------------------------------------------------------------------------
     Alert("battery_5", 4, "Battery at {percent} percent. I will stop soon.", (("percent", "5"),),
           "long", "chime", cooldown_s=1800, staleness_s=600, rearm_s=3600),

@@ -151,7 +151,7 @@ def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State,
         for told in state.told:
             if (told.type, told.key) == (service.type, service.key) and told.day == today:
                 return _Verdict("suppress", f"once a day: told today as a{told.service_id}")
-    if not row.critical:
+    if not (row.critical or row.asked):
         said = content(service.text)
         for told in reversed(state.told):
             if not told.step and at.mono - told.mono < ALIKE_US and overlap(said, content(told.text)) >= ALIKE:
@@ -204,9 +204,9 @@ def _blocked(
     if last is not None and at.mono - last < row.cooldown_s * US:
         left = last + row.cooldown_s * US - at.mono
         return left, f"cooldown: {minutes(left)} left"
-    if row.critical:
+    if row.critical or row.asked:
         return 0, ""
-    budgeted = [t for t in state.told if not alert(t.type).critical and not t.step]
+    budgeted = [t for t in state.told if not (alert(t.type).critical or alert(t.type).asked) and not t.step]
     if budgeted:
         left = budgeted[-1].mono + patience.gap_s * US - at.mono
         if left > 0:
