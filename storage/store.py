@@ -14,6 +14,9 @@ from storage import dump as dumping
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.corrections import CorrectionWriter
 from storage.episodes import EpisodeWriter
+from storage.erase import Eraser
+from storage.erase_jobs import Job, pending
+from storage.erase_rewrite import Rewriter
 from storage.errors import StorageError, StoreUnreadable
 from storage.facts import FactWriter
 from storage.graph import GraphWriter
@@ -56,6 +59,8 @@ class Transaction:
         self.intentions = IntentionWriter(db)
         self.services = ServiceWriter(db)
         self.health = HealthWriter(db)
+        self.erase = Eraser(db)
+        self.rewrite = Rewriter(db, dim)
         self.views = ViewWriter(db, dim)
         self.looks = LookWriter(db)
         self.graph = GraphWriter(db)
@@ -171,6 +176,23 @@ class Store:
         """Read the memory as known at `until` (all of it when None); never blocks the writer."""
         with self._reading() as db:
             yield Snapshot(db, FOREVER if until is None else until)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[Connection]:
+        """The writing connection outside of a transaction, for storage itself: what cannot be done inside one."""
+        with self._lock:
+            self._check_open()
+            try:
+                yield self._writer
+            except DriverError as error:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise translate(error, self.path) from error
+
+    def erasures(self) -> list[Job]:
+        """Erasures that were asked for and are not done."""
+        with self._reading() as db:
+            return pending(db)
 
     def dump(self, until: Us | None = None) -> Iterator[str]:
         """The canonical dump of the memory as known at `until`: one JSON line a row, equal for equal memories."""

@@ -1,0 +1,430 @@
+"""Erasure of rows: what of the memory follows from which windows, episodes and patterns, and taking it away.
+
+Whoever asks decides what is forgotten and writes anew what stays (edge.memory.forget); here is how every table follows.
+FOLLOWS names each table that holds anything perceived or derived, with the condition on its row `x` under which the row
+goes; EXEMPT names the others, with the reason.  A test finds no third kind.
+
+The conditions speak of temporary tables that `mark` fills:
+    erased_window(id, whole)     windows that lose something; whole: nothing of them is left
+    erased_episode(id, whole)    episodes that lose something; whole: no window of theirs is left
+    erased_pattern(id, known)    patterns whose versions known at or after that time go
+    erased_span(t_start, t_end)  times that are forgotten, microseconds, half open
+    erased_ref(ref, whole)       "w3", "e4", "m7", "k2", "i1", "f6": what loses something, and whether it goes whole
+    erased_row(tab, key)         single rows, by table and key
+The order is that of the rules: a later one may ask whether an earlier table still has the row it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from storage import erase_jobs
+from storage.connect import Connection
+from storage.erase_search import Needles
+from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.records import Us
+
+_WHOLE = "(SELECT id FROM erased_window WHERE whole)"
+_TOUCHED = "(SELECT id FROM erased_window)"
+_ROWS = "(SELECT key FROM erased_row WHERE tab = '{}')"
+_IN_SPAN = "EXISTS (SELECT 1 FROM erased_span g WHERE x.t >= g.t_start AND x.t < g.t_end)"
+
+
+def cites(column: str, *, whole: bool = False) -> str:
+    """The condition that a column of references, one a line, names something erased, or something gone whole."""
+    refs = f"""json_each('["' || replace({column}, char(10), '","') || '"]')"""
+    return f"EXISTS (SELECT 1 FROM {refs} j JOIN erased_ref g ON g.ref = j.value{' AND g.whole' if whole else ''})"
+
+
+def _last(column: str) -> str:
+    refs = f"""json_extract('["' || replace({column}, char(10), '","') || '"]', '$[#-1]')"""
+    return f"{refs} IN (SELECT ref FROM erased_ref)"
+
+
+def _orphan(parent: str, column: str, key: str = "id") -> str:
+    return f"NOT EXISTS (SELECT 1 FROM {parent} o WHERE o.{key} = x.{column})"
+
+
+@dataclass(frozen=True, slots=True)
+class Follows:
+    """How the rows of a table follow: they go under `where`; `texts` are its columns of words, `key` what names a row."""
+
+    table: str
+    where: str
+    texts: tuple[str, ...] = ()
+    key: str = "x.id"
+
+
+FOLLOWS: tuple[Follows, ...] = (
+    Follows("window", f"x.id IN {_WHOLE}", ("description", "scene")),
+    Follows("item", f"x.window_id IN {_WHOLE}", ("text", "subject", "action", "object", "speaker")),
+    Follows("entity", f"x.window_id IN {_WHOLE}", ("name", "attributes", "location")),
+    Follows("keyframe", f"x.window_id IN {_WHOLE}"),
+    Follows("gap", f"x.window_id IN {_WHOLE}", ("reason",)),
+    Follows("pruned", f"x.window_id IN {_WHOLE}", key="x.window_id"),
+    Follows(
+        "episode",
+        "x.id IN (SELECT id FROM erased_episode WHERE whole)",
+        ("subject", "summary", "keywords", "description", "place"),
+    ),
+    Follows("moment", "x.episode_id IN (SELECT id FROM erased_episode)", ("text", "keywords", "place")),
+    Follows(
+        "pattern_version",
+        "EXISTS (SELECT 1 FROM erased_pattern g WHERE g.id = x.pattern_id AND x.known >= g.known)",
+        ("title", "summary", "keywords"),
+    ),
+    Follows(
+        "edge",
+        f"{_orphan('episode', 'episode_id')} "
+        "OR EXISTS (SELECT 1 FROM erased_pattern g WHERE g.id = x.pattern_id AND x.known >= g.known)",
+        key="x.pattern_id || ' ' || x.episode_id || ' ' || x.known",
+    ),
+    Follows("pattern", "NOT EXISTS (SELECT 1 FROM pattern_version o WHERE o.pattern_id = x.id)"),
+    Follows("intention", f"x.window_id IN {_WHOLE}", ("who", "quote", "what", "due")),
+    # A state rests on the reference it was made with, the last one; the first is the statement itself.
+    Follows(
+        "intention_version",
+        f"{_orphan('intention', 'intention_id')} OR (x.version > 1 AND {_last('x.evidence')})",
+        ("evidence",),
+    ),
+    Follows("service", f"{_IN_SPAN} OR {cites('x.evidence')}", ("text", "key")),
+    Follows("decision", _orphan("service", "service_id"), ("reason",)),
+    Follows("feedback", _orphan("service", "service_id"), ("how",)),
+    Follows(
+        "view",
+        "EXISTS (SELECT 1 FROM erased_window g WHERE g.id BETWEEN x.first_window AND x.last_window)",
+        ("text", "visual", "objects", "actions", "topics", "speakers", "names"),
+    ),
+    Follows(
+        "correction",
+        f"{_IN_SPAN} OR x.window_id IN {_WHOLE} OR {cites('x.ref', whole=True)}",
+        ("text", "subject", "action", "object"),
+    ),
+    Follows("correction_version", _orphan("correction", "correction_id")),
+    Follows(
+        "correction_effect",
+        f"{_orphan('correction', 'correction_id')} OR {cites('x.ref', whole=True)}",
+        ("old", "new"),
+        key="x.correction_id || ' ' || x.ref || ' ' || x.kind || ' ' || x.old",
+    ),
+    Follows(
+        "relation",
+        f"x.window_id IN {_TOUCHED} OR x.episode_id IN (SELECT id FROM erased_episode) "
+        f"OR x.source IN {_ROWS.format('node')} OR x.target IN {_ROWS.format('node')}",
+        ("label",),
+    ),
+    Follows("alias", f"x.window_id IN {_TOUCHED} OR x.node_id IN {_ROWS.format('node')}", ("name",)),
+    Follows(
+        "node",
+        "NOT EXISTS (SELECT 1 FROM relation o WHERE o.source = x.id) "
+        "AND NOT EXISTS (SELECT 1 FROM relation o WHERE o.target = x.id) "
+        "AND NOT EXISTS (SELECT 1 FROM alias o WHERE o.node_id = x.id)",
+        ("name",),
+    ),
+    Follows(
+        "fact_support",
+        f"x.window_id IN {_TOUCHED} OR x.episode_id IN (SELECT id FROM erased_episode) "
+        f"OR (x.correction_id IS NOT NULL AND {_orphan('correction', 'correction_id')}) "
+        f"OR x.fact_id IN {_ROWS.format('fact')}",
+        ("quote",),
+        key="x.fact_id || ' ' || x.ref",
+    ),
+    Follows(
+        "fact",
+        "NOT EXISTS (SELECT 1 FROM fact_support o WHERE o.fact_id = x.id)",
+        ("subject", "relation", "object", "text", "key"),
+    ),
+    Follows(
+        "fact_version", f"{_orphan('fact', 'fact_id')} OR 'f' || x.fact_id IN (SELECT ref FROM erased_ref)", ("reason",)
+    ),
+    Follows("standing", f"{_IN_SPAN.replace('x.t ', 'x.known ')}", ("text", "what", "trigger")),
+    Follows("standing_event", f"{_orphan('standing', 'standing_id')} OR {cites('x.evidence')}", ("evidence",)),
+    Follows("keyframe_look", _orphan("keyframe", "keyframe_id"), key="x.keyframe_id"),
+    Follows("pin", cites("x.ref", whole=True), key="x.ref"),
+    Follows("recording", "NOT EXISTS (SELECT 1 FROM window o WHERE o.recording_id = x.id)"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """A table that erasure leaves alone, and why; `all_goes`: forgetting everything empties it too."""
+
+    why: str
+    all_goes: bool = False
+
+
+EXEMPT: dict[str, Exempt] = {
+    "meta": Exempt("which embedding the vectors are of"),
+    "migration": Exempt("which steps the schema has seen"),
+    "erasure": Exempt("the erasures themselves: when, what kind, how many rows; what was asked for is emptied"),
+    "cursor": Exempt("how far a stage has come: the id of a window, set back when that window is gone", all_goes=True),
+    "health_event": Exempt("what broke and when: parts of the machine, nothing perceived", all_goes=True),
+    "power_event": Exempt("battery and heat of the machine", all_goes=True),
+    "recorded_file": Exempt("paths of the recordings that an erasure has to rewrite", all_goes=True),
+    "search_state": Exempt("how far the search index has come"),
+    "segment": Exempt("a stretch of the search index: a trigger takes it away with any row it covers"),
+    "segment_column": Exempt("goes with its segment, by trigger"),
+    "posting": Exempt("goes with its segment, by trigger"),
+    "wish": Exempt("what the owner has set: quiet hours, snoozes, how often to speak"),
+    "procedure": Exempt("names of the step lists the owner has loaded"),
+    "procedure_version": Exempt("the step lists themselves, from files of the owner's"),
+}
+
+_MARKS = """
+CREATE TEMP TABLE IF NOT EXISTS erased_window(id INTEGER PRIMARY KEY, whole INTEGER NOT NULL);
+CREATE TEMP TABLE IF NOT EXISTS erased_episode(id INTEGER PRIMARY KEY, whole INTEGER NOT NULL);
+CREATE TEMP TABLE IF NOT EXISTS erased_pattern(id INTEGER PRIMARY KEY, known INTEGER NOT NULL);
+CREATE TEMP TABLE IF NOT EXISTS erased_span(t_start INTEGER NOT NULL, t_end INTEGER NOT NULL);
+CREATE TEMP TABLE IF NOT EXISTS erased_ref(ref TEXT PRIMARY KEY, whole INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TEMP TABLE IF NOT EXISTS erased_row(tab TEXT NOT NULL, key ANY NOT NULL, PRIMARY KEY (tab, key)) WITHOUT ROWID
+"""
+_MARK_TABLES = ("erased_window", "erased_episode", "erased_pattern", "erased_span", "erased_ref", "erased_row")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is to go: windows and episodes with whether they go whole, patterns with the time from which on."""
+
+    windows: Mapping[int, bool] = field(default_factory=dict)
+    episodes: Mapping[int, bool] = field(default_factory=dict)
+    patterns: Mapping[int, Us] = field(default_factory=dict)
+    spans: Sequence[tuple[Us, Us]] = ()
+    rows: Mapping[str, Iterable[object]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Deleted:
+    """What went: rows by table, and the names of the keyframes whose files are to go."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+
+class Eraser:
+    """Deletes inside one transaction of the store; the texts and vectors that go are noted in `needles`."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self.needles = Needles()
+
+    def naming(self, names: Callable[[str], bool], like: str) -> dict[str, list[object]]:
+        """Keys of the rows of each table one of whose texts is about a name; `like` is a part every such text has."""
+        self._db.create_function("is_named", 1, lambda text: bool(text) and names(str(text)))
+        found: dict[str, list[object]] = {}
+        for rule in self._rules():
+            if not rule.texts:
+                continue
+            quick = "".join("%" if c in "%_" else c for c in like)
+            asked = " OR ".join(f"(x.{c} LIKE ? AND is_named(x.{c}))" for c in rule.texts)
+            rows = self._db.execute(
+                f"SELECT {rule.key} FROM {rule.table} x WHERE {asked}", (f"%{quick}%",) * len(rule.texts)
+            ).fetchall()
+            if rows:
+                found[rule.table] = [row[0] for row in rows]
+        return found
+
+    def owners(self, table: str, column: str, keys: Iterable[object]) -> set[int]:
+        """A column of those rows of a table: the windows of items, the episodes of moments."""
+        wanted = {int(str(k)) for k in keys}
+        return {
+            int(row[0])
+            for part in _parts(sorted(wanted))
+            for row in self._db.execute(
+                f"SELECT DISTINCT {column} FROM {table} WHERE id IN ({','.join('?' * len(part))})", part
+            )
+        }
+
+    def first_known(self, versions: Iterable[object]) -> dict[int, Us]:
+        """Of those rows of pattern_version: each pattern with the earliest time among them."""
+        found: dict[int, Us] = {}
+        for part in _parts(sorted(int(str(v)) for v in versions)):
+            for pattern, known in self._db.execute(
+                f"SELECT pattern_id, min(known) FROM pattern_version WHERE id IN ({','.join('?' * len(part))}) "
+                "GROUP BY pattern_id",
+                part,
+            ):
+                found[pattern] = min(known, found.get(pattern, known))
+        return found
+
+    def patterns_of(self, episodes: Iterable[int]) -> dict[int, Us]:
+        """Each pattern one of those episodes belongs to, with the time it joined."""
+        found: dict[int, Us] = {}
+        for part in _parts(sorted(episodes)):
+            for pattern, known in self._db.execute(
+                f"SELECT pattern_id, min(known) FROM edge WHERE episode_id IN ({','.join('?' * len(part))}) "
+                "GROUP BY pattern_id",
+                part,
+            ):
+                found[pattern] = min(known, found.get(pattern, known))
+        return found
+
+    def note_window(self, window_id: int) -> None:
+        """Note what a window that is about to be cut held."""
+        for table, where in (("window", "x.id = ?"), ("item", "x.window_id = ?"), ("entity", "x.window_id = ?")):
+            self._note(_RULES[table], where, (window_id,))
+
+    def note_episode(self, episode_id: int) -> None:
+        """Note what an episode that is about to be rewritten held."""
+        self._note(_RULES["episode"], "x.id = ?", (episode_id,))
+
+    def mark(self, marks: Marks) -> None:
+        """Fill the temporary tables; references to what goes whole, and to what is written anew, are added."""
+        for statement in _MARKS.split(";\n"):
+            self._db.execute(statement)
+        self._unmark()
+        put = self._db.executemany
+        put("INSERT INTO erased_window VALUES (?, ?)", [(i, int(w)) for i, w in marks.windows.items()])
+        put("INSERT INTO erased_episode VALUES (?, ?)", [(i, int(w)) for i, w in marks.episodes.items()])
+        put("INSERT INTO erased_pattern VALUES (?, ?)", list(marks.patterns.items()))
+        put("INSERT INTO erased_span VALUES (?, ?)", list(marks.spans))
+        put(
+            "INSERT OR IGNORE INTO erased_row VALUES (?, ?)",
+            [(table, key) for table, keys in marks.rows.items() for key in keys],
+        )
+        refs = {f"w{i}": whole for i, whole in marks.windows.items()}
+        refs.update({f"e{i}": whole for i, whole in marks.episodes.items()})
+        put("INSERT INTO erased_ref VALUES (?, ?)", [(r, int(w)) for r, w in refs.items()])
+        for letter, table, where in (
+            ("m", "moment", "episode_id IN (SELECT id FROM erased_episode)"),
+            ("k", "keyframe", f"window_id IN {_WHOLE}"),
+            ("k", "keyframe", "id IN (SELECT key FROM erased_row WHERE tab = 'keyframe')"),
+            ("i", "intention", f"window_id IN {_WHOLE}"),
+            ("i", "intention", "id IN (SELECT key FROM erased_row WHERE tab = 'intention')"),
+        ):
+            self._db.execute(f"INSERT OR IGNORE INTO erased_ref SELECT '{letter}' || id, 1 FROM {table} WHERE {where}")
+        self._lost_support()
+
+    def delete(self) -> Deleted:
+        """Take away what follows from the marks, in the order of FOLLOWS; what is to be written anew comes after."""
+        self._db.execute("PRAGMA defer_foreign_keys = ON")
+        self._secure()
+        gone = Deleted()
+        vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
+        for rule in self._rules():
+            where = f"({rule.where}) OR {rule.key} IN (SELECT key FROM erased_row WHERE tab = '{rule.table}')"
+            self._note(rule, where)
+            if rule.table == "keyframe":
+                gone.files += [r[0] for r in self._db.execute(f"SELECT x.file FROM keyframe x WHERE {where}")]
+            if rule.table in vec_of:
+                self._drop_vectors(vec_of[rule.table], rule.table, where)
+            count = self._db.execute(f"DELETE FROM {rule.table} AS x WHERE {where}").rowcount
+            if count:
+                gone.rows[rule.table] = count
+        self._settle()
+        return gone
+
+    def delete_all(self) -> Deleted:
+        """Take away every row of the memory; the owner's settings and the schema stay."""
+        self._db.execute("PRAGMA defer_foreign_keys = ON")
+        self._secure()
+        gone = Deleted(files=[r[0] for r in self._db.execute("SELECT file FROM keyframe")])
+        vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
+        for rule in self._rules():
+            self._note(rule, "1")
+            if rule.table in vec_of:
+                self._drop_vectors(vec_of[rule.table], rule.table, "1")
+            count = self._db.execute(f"DELETE FROM {rule.table}").rowcount
+            if count:
+                gone.rows[rule.table] = count
+        for table, exempt in EXEMPT.items():
+            if exempt.all_goes and self._has(table):
+                self._db.execute(f"DELETE FROM {table}")
+        return gone
+
+    def ask(self, t: Us, kind: str, request: dict[str, Any]) -> int:
+        """Note that something is to be forgotten; gives the number of the erasure."""
+        return erase_jobs.ask(self._db, t, kind, request)
+
+    def rows_gone(self, job: int, deleted: Deleted) -> None:
+        """The rows of an erasure are gone, in this very transaction."""
+        erase_jobs.rows_gone(self._db, job, sorted(set(deleted.files)), deleted.rows)
+
+    def refuse(self, job: int) -> None:
+        """There was nothing to forget."""
+        erase_jobs.refuse(self._db, job)
+
+    def clean(self) -> None:
+        """After what stays was written anew: no mark is left behind."""
+        self._unmark()
+
+    def _secure(self) -> None:
+        """Let every full-text index delete for real, not by a mark; kept in the file."""
+        for fts in FTS_TABLES:
+            if self._has(fts):
+                self._db.execute(f"INSERT INTO {fts}({fts}, rank) VALUES ('secure-delete', 1)")
+
+    def _lost_support(self) -> None:
+        """A fact that loses part of what it rests on is counted anew: its versions go and come again."""
+        if not self._has("fact_support"):
+            return
+        rule = _RULES["fact_support"]
+        self._db.execute(
+            "INSERT OR IGNORE INTO erased_ref SELECT DISTINCT 'f' || x.fact_id, 0 FROM fact_support x "
+            f"WHERE {rule.where} OR {rule.key} IN (SELECT key FROM erased_row WHERE tab = 'fact_support')"
+        )
+
+    def _settle(self) -> None:
+        """Chains are numbered through again, and no stage has come further than there are windows."""
+        self._db.execute(
+            "UPDATE intention_version AS x SET version = -(SELECT count(*) FROM intention_version o WHERE "
+            "o.intention_id = x.intention_id AND o.version <= x.version) WHERE x.intention_id IN (SELECT intention_id FROM "
+            "intention_version GROUP BY 1 HAVING max(version) > count(*))"
+        )
+        self._db.execute("UPDATE intention_version SET version = -version WHERE version < 0")
+        self._db.execute("UPDATE cursor SET window_id = min(window_id, (SELECT coalesce(max(id), 0) FROM window))")
+
+    def _note(self, rule: Follows, where: str, values: Sequence[object] = ()) -> None:
+        if rule.texts:
+            columns = ", ".join(f"x.{c}" for c in rule.texts)
+            for row in self._db.execute(f"SELECT {columns} FROM {rule.table} x WHERE {where}", values):
+                for text in row:
+                    if text:
+                        self.needles.add_text(str(text))
+        vec = {owner: vec for vec, owner in VECTOR_TABLES}.get(rule.table)
+        if vec is not None:
+            for (data,) in self._db.execute(
+                f"SELECT v.embedding FROM {rule.table} x CROSS JOIN {vec} v ON v.rowid = x.id WHERE {where}", values
+            ):
+                self.needles.add_vector(bytes(data))
+        if rule.table == "keyframe_look":
+            for (data,) in self._db.execute(f"SELECT x.embedding FROM keyframe_look x WHERE {where}", values):
+                self.needles.add_vector(bytes(data))
+
+    def _drop_vectors(self, vec: str, owner: str, where: str) -> None:
+        rows = self._db.execute(f"SELECT x.id FROM {owner} x WHERE {where}").fetchall()
+        self._db.executemany(f"DELETE FROM {vec} WHERE rowid = ?", rows)
+
+    def _unmark(self) -> None:
+        for table in _MARK_TABLES:
+            self._db.execute(f"DELETE FROM temp.{table}")
+
+    def _rules(self) -> list[Follows]:
+        return [rule for rule in FOLLOWS if self._has(rule.table)]
+
+    def _has(self, table: str) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
+
+
+def unnamed(db: Connection) -> list[str]:
+    """Tables of a database that neither FOLLOWS nor EXEMPT names; shadow tables of an index belong to their owner's."""
+    shadows = tuple(f"{name}_" for name in (*FTS_TABLES, *(vec for vec, _ in VECTOR_TABLES)))
+    indexes = {
+        *FTS_TABLES,
+        *(vec for vec, _ in VECTOR_TABLES),
+        *(f"{vec.removesuffix('_vec')}_near" for vec, _ in VECTOR_TABLES),
+    }
+    tables = [r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return [
+        t
+        for t in tables
+        if t not in _RULES and t not in EXEMPT and t not in indexes and not t.startswith((*shadows, "sqlite_"))
+    ]
+
+
+_RULES = {rule.table: rule for rule in FOLLOWS}
+
+
+def _parts(ids: Sequence[int]) -> list[list[int]]:
+    return [list(ids[start : start + 500]) for start in range(0, len(ids), 500)]

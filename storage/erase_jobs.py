@@ -1,0 +1,77 @@
+"""Erasures as rows, so that one that is killed is finished at the next start.  All their SQL is here.
+
+asked -> rows (they are gone, in the same transaction) -> done.  What was asked for stands in the row only while it is
+"asked"; from then on the row says no more than when, what kind, and how many rows of each table went.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from storage.connect import Connection
+from storage.records import Us
+
+JobState: TypeAlias = Literal["asked", "rows", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One erasure; `request` is empty once the rows are gone, `files` are keyframes whose files are still to go."""
+
+    id: int
+    t: Us
+    kind: str
+    state: JobState
+    request: dict[str, Any] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+def ask(db: Connection, t: Us, kind: str, request: dict[str, Any]) -> int:
+    """Note that something is to be forgotten; gives the id."""
+    values = (t, kind, json.dumps(request, ensure_ascii=False))
+    return int(
+        db.execute(
+            "INSERT INTO erasure(t, kind, state, request, todo, removed) VALUES (?, ?, 'asked', ?, '[]', '{}')", values
+        ).lastrowid
+    )
+
+
+def rows_gone(db: Connection, job_id: int, files: list[str], removed: dict[str, int]) -> None:
+    """The rows are gone (in this very transaction); the files of these keyframes are to go."""
+    db.execute(
+        "UPDATE erasure SET state = 'rows', request = '', todo = ?, removed = ? WHERE id = ?",
+        (json.dumps(files), json.dumps(removed), job_id),
+    )
+
+
+def done(db: Connection, job_id: int) -> None:
+    """Nothing is left to do."""
+    db.execute("UPDATE erasure SET state = 'done', request = '', todo = '[]' WHERE id = ?", (job_id,))
+
+
+def refuse(db: Connection, job_id: int) -> None:
+    """Nothing was to be forgotten: no trace of what was asked for stays."""
+    db.execute("DELETE FROM erasure WHERE id = ?", (job_id,))
+
+
+def pending(db: Connection) -> list[Job]:
+    """Erasures that are not done, oldest first."""
+    return _jobs(db, "WHERE state <> 'done'")
+
+
+def history(db: Connection, count: int) -> list[Job]:
+    """The newest erasures, oldest first."""
+    return _jobs(db, "", count)
+
+
+def _jobs(db: Connection, where: str, count: int = -1) -> list[Job]:
+    rows = db.execute(
+        f"SELECT id, t, kind, state, request, todo, removed FROM erasure {where} ORDER BY id DESC LIMIT ?", (count,)
+    ).fetchall()
+    return [
+        Job(r[0], r[1], r[2], r[3], json.loads(r[4]) if r[4] else {}, tuple(json.loads(r[5])), json.loads(r[6]))
+        for r in rows[::-1]
+    ]

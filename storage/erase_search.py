@@ -1,0 +1,144 @@
+"""The proof of an erasure: what was erased is looked for, byte by byte, in the files that remain.
+
+A text is cut into pieces, so that a remainder of it is found as well as the whole; a vector is looked for by its
+beginning, middle and end.  Pieces that also stand in what stays say nothing and are left out.  All pieces are looked
+for in one pass: each begins with eight bytes that stand in a table of marks, and numpy compares every place of a file
+with the table at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+PIECE = 32  # bytes
+SHORTEST = 8  # bytes; what is shorter stands everywhere
+MOST = 400_000  # pieces held at once
+CHUNK = 8 << 20  # bytes read at a time
+_BITS = 24
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A piece of something erased that is still there."""
+
+    path: str
+    offset: int
+
+
+class Needles:
+    """What to look for; `left_out` counts what was beyond MOST."""
+
+    def __init__(self) -> None:
+        self._pieces: set[bytes] = set()
+        self._index: dict[int, list[bytes]] | None = None
+        self._marks: npt.NDArray[np.bool_] | None = None
+        self.texts = 0
+        self.vectors = 0
+        self.left_out = 0
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def add_text(self, text: str) -> None:
+        """Look for a text, as SQLite stores it."""
+        data = text.encode("utf-8")
+        self.texts += 1
+        starts = list(range(0, max(1, len(data) - PIECE + 1), PIECE))
+        if len(data) > PIECE:
+            starts.append(len(data) - PIECE)
+        for start in starts:
+            self._add(data[start : start + PIECE])
+
+    def add_vector(self, data: bytes) -> None:
+        """Look for a vector by its packed bytes."""
+        self.vectors += 1
+        middle = len(data) // 2 // 4 * 4
+        for start in (0, middle, max(0, len(data) - PIECE)):
+            self._add(data[start : start + PIECE])
+
+    def drop(self, survivors: Iterable[str | bytes]) -> None:
+        """Leave out the pieces that stand in what stays."""
+        common: set[bytes] = set()
+        for block in _blocks(survivors):
+            common.update(piece for _, piece in self._matches(block))
+        if common:
+            self._pieces -= common
+            self._index = None
+
+    def search(self, path: Path) -> Found | None:
+        """The first piece found in a file; None when there is none, or no such file."""
+        try:
+            with path.open("rb") as file:
+                before, at = b"", 0
+                while True:
+                    more = file.read(CHUNK)
+                    if not more:
+                        return None
+                    data = before + more
+                    for place, _ in self._matches(data):
+                        return Found(str(path), at - len(before) + place)
+                    before = data[-PIECE:]
+                    at += len(more)
+        except FileNotFoundError:
+            return None
+
+    def inside(self, data: bytes) -> bool:
+        """Whether a piece stands in these bytes."""
+        return next(self._matches(data), None) is not None
+
+    def _add(self, piece: bytes) -> None:
+        if len(piece) < SHORTEST or len(set(piece)) < 4 or piece in self._pieces:
+            return
+        if len(self._pieces) >= MOST:
+            self.left_out += 1
+            return
+        self._pieces.add(piece)
+        self._index = None
+
+    def _matches(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        if not self._pieces or len(data) < SHORTEST:
+            return
+        index, marks = self._table()
+        for shift in range(8):
+            count = (len(data) - shift) // 8
+            if count <= 0:
+                continue
+            words = np.frombuffer(data, dtype="<u8", count=count, offset=shift)
+            hits = np.nonzero(marks[(words * _FACTOR) >> np.uint64(64 - _BITS)])[0]
+            for hit in hits:
+                place = shift + 8 * int(hit)
+                for piece in index.get(int(words[hit]), ()):
+                    if data.startswith(piece, place):
+                        yield place, piece
+
+    def _table(self) -> tuple[dict[int, list[bytes]], npt.NDArray[np.bool_]]:
+        if self._index is None or self._marks is None:
+            index: dict[int, list[bytes]] = {}
+            for piece in self._pieces:
+                index.setdefault(int.from_bytes(piece[:8], "little"), []).append(piece)
+            marks = np.zeros(1 << _BITS, dtype=np.bool_)
+            keys = np.asarray(list(index), dtype=np.uint64)
+            marks[(keys * _FACTOR) >> np.uint64(64 - _BITS)] = True
+            self._index, self._marks = index, marks
+        return self._index, self._marks
+
+
+def _blocks(parts: Iterable[str | bytes]) -> Iterator[bytes]:
+    """Texts and vectors put together to blocks of about CHUNK bytes, parted by zeros."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        data = part.encode("utf-8") if isinstance(part, str) else part
+        held.append(data)
+        size += len(data) + 1
+        if size >= CHUNK:
+            yield b"\0".join(held)
+            held, size = [], 0
+    if held:
+        yield b"\0".join(held)
