@@ -17,6 +17,7 @@ from storage.steps.m003_context import m003_context
 from storage.steps.m004_care import m004_care
 from storage.steps.m005_asking import m005_asking
 from storage.steps.m006_patience import m006_patience
+from storage.steps.m007_search import m007_search
 
 Step: TypeAlias = Callable[[Connection, int], None]
 
@@ -60,7 +61,15 @@ def m002_speakers(db: Connection, _dim: int) -> None:
     db.execute("CREATE INDEX item_speaker ON item(speaker, t) WHERE kind = 'speech'")
 
 
-MIGRATIONS: tuple[Step, ...] = (m001_strata, m002_speakers, m003_context, m004_care, m005_asking, m006_patience)
+MIGRATIONS: tuple[Step, ...] = (
+    m001_strata,
+    m002_speakers,
+    m003_context,
+    m004_care,
+    m005_asking,
+    m006_patience,
+    m007_search,
+)
 
 
 def migrate(db: Connection, embedding: tuple[str, int]) -> list[str]:

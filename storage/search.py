@@ -19,6 +19,8 @@ from storage.index_text import MOST_TERMS, terms
 from storage.records import Hit, Us
 from storage.vectors import Vector, pack
 
+__all__ = ["RRF_K", "Stratum", "content_words", "fuse", "nearest", "search"]
+
 RRF_K = 60
 DEPTH = 5  # each ranking is read to DEPTH * k before fusion
 EXACT = 1024  # rows in range that are compared one by one

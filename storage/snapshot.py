@@ -9,6 +9,7 @@ from storage.episodes import EpisodeReader
 from storage.facts import FactReader
 from storage.graph import GraphReader
 from storage.health import HealthReader
+from storage.index import SearchIndex
 from storage.intentions import IntentionReader
 from storage.looks import LookReader
 from storage.lookup import LookupReader
@@ -34,9 +35,9 @@ class Snapshot:
     One object serves one thread; it holds a read transaction, so what it shows does not move while it is open.
     """
 
-    def __init__(self, db: Connection, until: Us) -> None:
+    def __init__(self, db: Connection, until: Us, index: SearchIndex | None = None) -> None:
         self.until = until
-        self._db = db
+        self._db, self._index = db, index or SearchIndex()
         self.corrections = CorrectionReader(db, until)
         amend = self.corrections.amendments
         self.trace = TraceReader(db, until, amend)
@@ -72,7 +73,7 @@ class Snapshot:
         """
         if stratum in _LETTERS and self.corrections.amendments():
             return self._corrected(stratum, text, vector, k, start, end)
-        hits = search.search(self._db, self.until, stratum, text, vector, k=k, start=start, end=end)
+        hits = search.search(self._db, self.until, stratum, text, vector, k=k, start=start, end=end, index=self._index)
         if stratum == "fact":
             active = {i for i, f in self.facts.many([h.id for h in hits]).items() if f.state == "active"}
             return [h for h in hits if h.id in active]
@@ -90,11 +91,15 @@ class Snapshot:
         """Hits with those rows before them that a correction of these words bears on, without what was denied."""
         letter, amend = _LETTERS[stratum], self.corrections.amendments()
         denied = sum(amend.denied(ref) for ref in amend.effects)
-        hits = search.search(self._db, self.until, stratum, text, vector, k=k + denied, start=start, end=end)
+        hits = search.search(
+            self._db, self.until, stratum, text, vector, k=k + denied, start=start, end=end, index=self._index
+        )
         most = hits[0].score if hits else 0.0
         told = {c.id: c for c in self.corrections.all()}
         found: list[Hit] = []
-        for hit in search.search(self._db, self.until, "correction", text, None, k=k, start=start, end=end):
+        for hit in search.search(
+            self._db, self.until, "correction", text, None, k=k, start=start, end=end, index=self._index
+        ):
             refs = [e.ref for e in told[hit.id].effects if e.kind != "deny"] if hit.id in told else []
             rows = [int(r[1:]) for r in refs if r[0] == letter]
             if stratum == "item" and hit.id in told and told[hit.id].kind == "add":

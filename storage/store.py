@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import bm25, owner, rewind
+from storage import owner, rewind
 from storage import dump as dumping
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.corrections import CorrectionWriter
@@ -21,6 +21,8 @@ from storage.errors import StorageError, StoreUnreadable
 from storage.facts import FactWriter
 from storage.graph import GraphWriter
 from storage.health import HealthWriter
+from storage.index import SearchIndex
+from storage.index_segments import settle
 from storage.intentions import IntentionWriter
 from storage.looks import LookWriter
 from storage.migrations import migrate, missing
@@ -50,8 +52,8 @@ DEFAULT_SPACE = EmbeddingSpace("hash-256", 256)
 class Transaction:
     """The writers of every stratum inside one transaction; `snapshot` sees what it has written so far."""
 
-    def __init__(self, db: Connection, dim: int) -> None:
-        self._db = db
+    def __init__(self, db: Connection, dim: int, index: SearchIndex) -> None:
+        self._db, self._index = db, index
         self.trace = TraceWriter(db, dim)
         self.episodes = EpisodeWriter(db, dim)
         self.moments = MomentWriter(db, dim)
@@ -72,7 +74,7 @@ class Transaction:
 
     def snapshot(self, until: Us = FOREVER) -> Snapshot:
         """The memory as known at `until`, with this transaction's own rows."""
-        return Snapshot(self._db, until)
+        return Snapshot(self._db, until, self._index)
 
     def rewind(self, until: Us, recording: str) -> int:
         """Take back what an early end of a recording derived after `until`; returns how many rows went."""
@@ -97,6 +99,7 @@ class Store:
         self._lock = threading.RLock()
         self._free: list[Connection] = []
         self._closed = False
+        self._index = SearchIndex()
 
     @classmethod
     def open(
@@ -149,7 +152,6 @@ class Store:
             db.close()
             cls.open(path, create=False).close()
             return cls.open(path, space=space, read_only=True)
-        bm25.attach(db)
         return cls(path, db, stored, read_only=read_only, owned=owned)
 
     @contextmanager
@@ -160,22 +162,25 @@ class Store:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 try:
-                    yield Transaction(self._writer, self.space.dim)
+                    yield Transaction(self._writer, self.space.dim, self._index)
+                    settle(self._writer)
                 except BaseException:
                     if self._writer.in_transaction:  # a full disk has rolled it back already
                         self._writer.execute("ROLLBACK")
+                    self._index.clear()  # a search inside it may have seen rows that never came to be
                     raise
                 self._writer.execute("COMMIT")
             except DriverError as error:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
+                self._index.clear()
                 raise translate(error, self.path) from error
 
     @contextmanager
     def snapshot(self, until: Us | None = None) -> Iterator[Snapshot]:
         """Read the memory as known at `until` (all of it when None); never blocks the writer."""
         with self._reading() as db:
-            yield Snapshot(db, FOREVER if until is None else until)
+            yield Snapshot(db, FOREVER if until is None else until, self._index)
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
@@ -257,9 +262,7 @@ class Store:
                 return self._writer
             if self._free:
                 return self._free.pop()
-        db = connect(self.path, read_only=True)
-        bm25.attach(db)
-        return db
+        return connect(self.path, read_only=True)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from storage.connect import Connection
 from storage.errors import BadVector
+from storage.index_codes import squeeze
+from storage.index_strata import NEAR
 from storage.records import Us
 
 Vector = npt.NDArray[np.float32]
@@ -23,10 +25,14 @@ def pack(vector: Vector, dim: int) -> bytes:
 
 
 def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
-    """Store one vector; an all-zero one (nothing to embed) is left out, so that it never ranks."""
+    """Store one vector, and the coarse one that searches read; an all-zero one is left out: it never ranks."""
     data = pack(vector, dim)
     if any(data):
         db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
+        db.execute(
+            f"INSERT INTO {NEAR[table]}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v",
+            (row, squeeze(np.frombuffer(data, dtype="<f4"))),
+        )
 
 
 def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> dict[int, Vector]:

@@ -236,6 +236,7 @@ FUTURE = {
     "health_event": "t > ?",
 }
 TIMELESS = {"meta", "migration", "cursor", "procedure", "procedure_version"}
+INDEX = {"search_state", "segment", "segment_column", "posting"}  # derived from the rows, and gone with them
 VECTORS = {owner: vec for vec, owner in VECTOR_TABLES}
 
 
@@ -255,7 +256,8 @@ def test_every_table_is_known_to_this_test() -> None:
     with Store.open(None, space=SPACE) as store:
         rows = store._writer.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
     own = {name for name, sql in rows if "VIRTUAL" not in (sql or "") and "_fts" not in name and "_vec" not in name}
-    assert own - {"sqlite_sequence"} == set(FUTURE) | TIMELESS
+    own -= {name for name in own if name.endswith("_near")}
+    assert own - {"sqlite_sequence"} - INDEX == set(FUTURE) | TIMELESS
     assert {name for name, sql in rows if "vec0" in (sql or "")} == set(VECTORS.values())
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from storage_support import BASE, DIM, SPACE, US, grow, vector
 
 from storage import Store
-from storage.bm25 import terms
+from storage.index_text import terms
 from storage.errors import BadVector
 from storage.lookup import all_words, any_words
 from storage.records import Caption, Pattern, Window

@@ -1,0 +1,261 @@
+"""The index in use: what a process remembers of it, and the view that one snapshot has of one stratum.
+
+Segments never change, so their columns are remembered by segment up to a budget of bytes.  Rows that no segment holds
+yet are indexed in memory in pieces of PIECE rows and kept until the stratum's epoch says that a row was deleted or
+rewritten.  A view is made of what its own connection sees, so it is exact whatever was written meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from storage import index_segments as seg
+from storage.connect import Connection
+from storage.index_segments import Array, Head, Part, Words
+from storage.index_strata import GROUNDS, Ground, Stratum
+from storage.records import Us
+
+PIECE = 256
+BUDGET_BYTES = 192 * 2**20  # codes of six million rows of 256 bits; what does not fit is read again
+
+
+@dataclass(slots=True)
+class _Tail:
+    """Rows after segments, in memory: ids after < id, as pieces in order; all but the last have PIECE rows."""
+
+    epoch: int
+    after: int
+    pieces: list[Part]
+
+
+class SearchIndex:
+    """What a process remembers of the index of one database.  Safe for threads; one belongs to each Store."""
+
+    def __init__(self, budget: int = BUDGET_BYTES) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, str], tuple[object, int]] = OrderedDict()
+        self._bytes = 0
+        self._tails: dict[tuple[int, int], _Tail] = {}
+
+    def clear(self) -> None:
+        """Forget everything: after a transaction was rolled back, whose rows may have been seen; after an erasure."""
+        with self._lock:
+            self._kept.clear()
+            self._tails.clear()
+            self._bytes = 0
+
+    def column(self, db: Connection, head: Head, name: str) -> Array | None:
+        """A column of a stored segment, None when it was left out."""
+        found = self._get((head.id, name))
+        if found is None:
+            made = seg.column(db, head.id, name, head.rows)
+            found = self._keep((head.id, name), (made,), 64 if made is None else made.nbytes)
+        return found[0]  # type: ignore[index,no-any-return]
+
+    def words(self, db: Connection, head: Head) -> Words:
+        """The words of a packed segment."""
+        found = self._get((head.id, "words"))
+        if found is None:
+            made = seg.words(db, head.id)
+            found = self._keep((head.id, "words"), made, 3 * made.docs.size + 150 * len(made.terms))
+        return found  # type: ignore[return-value]
+
+    def _get(self, key: tuple[int, str]) -> object | None:
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def _keep(self, key: tuple[int, str], thing: object, size: int) -> object:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = (thing, size)
+                self._bytes += size
+                while self._bytes > self._budget and len(self._kept) > 1:
+                    self._bytes -= self._kept.popitem(last=False)[1][1]
+        return thing
+
+    def view(self, db: Connection, stratum: Stratum) -> View:
+        """What this connection sees of a stratum now."""
+        ground = GROUNDS[stratum]
+        (epoch,) = db.execute("SELECT epoch FROM search_state WHERE stratum = ?", (ground.number,)).fetchone()
+        newest = db.execute(f"SELECT max(id) FROM {ground.owner}").fetchone()[0] or 0
+        pieces: list[Piece] = []
+        after = 0
+        for head in seg.heads(db, ground):
+            if head.first > after + 1:  # a hole: rows erased, or their segment was
+                pieces += self._loose(db, ground, epoch, after, head.first - 1)
+            pieces.append(Piece(self, db, head, None, head.rows))
+            after = head.last
+        if newest > after:
+            pieces += self._loose(db, ground, epoch, after, newest)
+        return View(db, ground, pieces)
+
+    def _loose(self, db: Connection, ground: Ground, epoch: int, after: int, last: int) -> list[Piece]:
+        """Rows with after < id <= last, indexed in memory and remembered as far as possible."""
+        key = (ground.number, after)
+        with self._lock:
+            tail = self._tails.get(key)
+            if tail is None or tail.epoch != epoch:
+                tail = self._moved(ground.number, epoch, after) or _Tail(epoch, after, [])
+            kept = list(tail.pieces)
+        at = kept[-1].head.last if kept else after
+        if at < last:
+            if kept and kept[-1].head.rows < PIECE:
+                at = kept[-2].head.last if len(kept) > 1 else after
+                kept.pop()
+            while rows := seg.rows_of(db, ground, at, last, PIECE):
+                kept.append(seg.part_of(ground, rows))
+                at = rows[-1][0]
+            with self._lock:
+                self._tails[key] = _Tail(epoch, after, kept)
+                for old in [k for k, t in self._tails.items() if k[0] == ground.number and t.epoch < epoch]:
+                    del self._tails[old]
+        found = []
+        for part in kept:
+            if part.head.first > last:
+                break
+            rows_seen = part.head.rows
+            if part.head.last > last:  # indexed by a snapshot that sees more than this one
+                rows_seen = int(np.searchsorted(_ids(part.head, part.columns.get("offset")), last, side="right"))
+            if rows_seen:
+                found.append(Piece(self, db, part.head, part, rows_seen))
+        return found
+
+    def _moved(self, number: int, epoch: int, after: int) -> _Tail | None:
+        """The tail as it was before its first rows went into a segment, without those."""
+        for (stratum, was), tail in list(self._tails.items()):
+            if stratum == number and tail.epoch == epoch and was < after:
+                rest = [p for p in tail.pieces if p.head.first > after]
+                joined = rest and tail.pieces[len(tail.pieces) - len(rest) - 1].head.last == after
+                if joined and len(rest) < len(tail.pieces):
+                    return _Tail(epoch, after, rest)
+        return None
+
+
+def _ids(head: Head, offset: Array | None) -> Array:
+    return np.arange(head.first, head.first + head.rows) if offset is None else offset.astype(np.int64) + head.first
+
+
+class Piece:
+    """A segment, stored or in memory, as one view sees it: its first `limit` rows."""
+
+    __slots__ = ("_db", "_index", "head", "limit", "part")
+
+    def __init__(self, index: SearchIndex, db: Connection, head: Head, part: Part | None, limit: int) -> None:
+        self._index, self._db, self.head, self.part, self.limit = index, db, head, part, limit
+
+    def column(self, name: str) -> Array | None:
+        """A column of shape (rows,), "code" of (words, rows); None when it says nothing."""
+        if self.part is not None:
+            return self.part.columns.get(name)
+        return self._index.column(self._db, self.head, name)
+
+    def times(self, name: str) -> Array:
+        """The column known, start or end."""
+        found = self.column(name)
+        if found is None:
+            found = self.column("start")
+        assert found is not None
+        return found
+
+    def ids(self, at: Array) -> Array:
+        """The ids of rows by their positions."""
+        offset = self.column("offset")
+        return self.head.first + (at if offset is None else offset[at]).astype(np.int64)
+
+    def words(self) -> Words | None:
+        """Its words when they are held together; None when they are stored term by term."""
+        if self.part is not None:
+            return self.part.words
+        return self._index.words(self._db, self.head) if self.head.packed else None
+
+
+Mask = Array | None  # True for rows that count; None when all do
+
+
+class View:
+    """The pieces of a stratum, oldest ids first, with what a snapshot at a time and a range of time leave of them."""
+
+    def __init__(self, db: Connection, ground: Ground, pieces: Sequence[Piece]) -> None:
+        self.db, self.ground = db, ground
+        self.pieces: list[Piece] = list(pieces)
+        self.visible: list[Mask] = [None] * len(self.pieces)
+        self.inside: list[Mask | bool] = [None] * len(self.pieces)
+
+    def cut(self, until: Us, span: tuple[Us, Us], allowed: Array | None = None) -> View:
+        """Only rows known at `until`; those of them that overlap [start, end), and are `allowed` (sorted ids), are found.
+
+        `visible` and `inside` then run beside `pieces`: a mask, or None for all rows; `inside` is False for none.
+        """
+        pieces, visible = [], []
+        for piece in self.pieces:
+            h = piece.head
+            if h.known_min > until:
+                continue
+            mask: Mask = None
+            if h.known_max > until:
+                mask = piece.times("known") <= until
+            if piece.limit < h.rows:
+                first = np.arange(h.rows) < piece.limit
+                mask = first if mask is None else mask & first
+            if mask is not None and not mask.any():
+                continue
+            pieces.append(piece)
+            visible.append(mask)
+        self.pieces, self.visible = pieces, visible
+        if self.ground.chain:
+            self._newest()
+        self.inside = [self._within(p, m, span, allowed) for p, m in zip(self.pieces, self.visible, strict=True)]
+        return self
+
+    def size(self) -> int:
+        """How many rows are visible."""
+        return sum(p.head.rows if m is None else int(m.sum()) for p, m in zip(self.pieces, self.visible, strict=True))
+
+    def found(self) -> int:
+        """How many rows are inside."""
+        return sum(
+            0 if m is False else p.head.rows if m is None else int(np.sum(m))
+            for p, m in zip(self.pieces, self.inside, strict=True)
+        )
+
+    def _within(self, piece: Piece, visible: Mask, span: tuple[Us, Us], allowed: Array | None) -> Mask | bool:
+        h, (start, end) = piece.head, span
+        if h.end_max < start or h.start_min >= end:
+            return False
+        mask = visible
+        if h.end_min < start:
+            late = piece.times("end") >= start
+            mask = late if mask is None else mask & late
+        if h.start_max >= end:
+            early = piece.times("start") < end
+            mask = early if mask is None else mask & early
+        if allowed is not None:
+            low, high = np.searchsorted(allowed, (h.first, h.last + 1))
+            if low == high:
+                return False
+            wanted = np.isin(piece.ids(np.arange(h.rows)), allowed[low:high])
+            mask = wanted if mask is None else mask & wanted
+        return False if mask is not None and not mask.any() else mask
+
+    def _newest(self) -> None:
+        """Of the versions of one thing only the newest visible one stays: it has the greatest id."""
+        taken = np.empty(0, dtype=np.int64)
+        for i in range(len(self.pieces) - 1, -1, -1):
+            chain, mask = self.pieces[i].times("chain"), self.visible[i]
+            at = np.arange(chain.size) if mask is None else np.flatnonzero(mask)
+            kinds, last = np.unique(chain[at][::-1], return_index=True)
+            fresh = ~np.isin(kinds, taken)
+            newest = np.zeros(chain.size, dtype=bool)
+            newest[at[at.size - 1 - last[fresh]]] = True
+            taken = np.concatenate((taken, kinds[fresh]))
+            self.visible[i] = newest

@@ -1,0 +1,74 @@
+"""Coarse vectors: a sign code of each to scan by the million, and one byte a dimension to put the survivors in order.
+
+A code is the signs of a vector after a fixed rotation (random signs, then a Walsh-Hadamard transform): signs of rotated
+coordinates keep angles better than those of raw ones, and this rotation is the same on every machine and needs no file.
+Hamming distance is counted column-wise, 64 bits at a time.  Both are derived from the vec0 tables and can be made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.uint64]
+
+_HEAD = np.dtype([("step", "<f4"), ("square", "<f4")])
+
+
+def squeeze(vector: Floats) -> bytes:
+    """One byte a dimension: the size of a step and the squared length (two float32), then int8 of shape (dim,)."""
+    step = float(np.abs(vector).max()) / 127.0
+    small = np.rint(vector / np.float32(step)).astype(np.int8)
+    head: bytes = np.array([(step, float(vector @ vector))], dtype=_HEAD).tobytes()
+    body: bytes = small.tobytes()
+    return head + body
+
+
+def squeeze_all(packed: list[bytes], dim: int) -> list[bytes]:
+    """The same for vectors as they are stored, little-endian float32."""
+    return [squeeze(np.frombuffer(data, dtype="<f4", count=dim)) for data in packed]
+
+
+def spread(rows: list[bytes]) -> tuple[Floats, Floats]:
+    """Squeezed vectors as float32 of shape (n, dim), and their squared lengths of shape (n,)."""
+    raw = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+    head = np.ascontiguousarray(raw[:, : _HEAD.itemsize]).view(_HEAD)[:, 0]
+    small = raw[:, _HEAD.itemsize :].view(np.int8).astype(np.float32)
+    return small * head["step"][:, None], head["square"].astype(np.float32)
+
+
+def words_of(dim: int) -> int:
+    """How many 64-bit words a code of a vector of that length has."""
+    return max(64, 1 << (dim - 1).bit_length()) // 64
+
+
+def codes(vectors: Floats) -> Codes:
+    """Sign codes of vectors (n, dim): shape (words, n), so that a scan reads each word's column in one run."""
+    dim = vectors.shape[1]
+    bits = words_of(dim) * 64
+    turned = vectors @ _rotation(dim, bits)
+    packed = np.packbits(turned > 0, axis=1, bitorder="little")
+    return np.ascontiguousarray(packed.view("<u8").T)
+
+
+def hamming(columns: Codes, query: Codes) -> npt.NDArray[np.uint16]:
+    """Distances of n codes (words, n) to one (words,): shape (n,)."""
+    total: npt.NDArray[np.uint16] = np.bitwise_count(columns[0] ^ query[0]).astype(np.uint16)
+    for column, word in zip(columns[1:], query[1:], strict=True):
+        total += np.bitwise_count(column ^ word)
+    return total
+
+
+@lru_cache(maxsize=4)
+def _rotation(dim: int, bits: int) -> Floats:
+    """Signs from a hash, then the Walsh-Hadamard matrix: (dim, bits).  Its scale does not matter to a sign."""
+    matrix = np.ones((1, 1), dtype=np.float32)
+    while matrix.shape[0] < bits:
+        matrix = np.block([[matrix, matrix], [matrix, -matrix]])
+    drawn = hashlib.shake_256(b"grove-edge sign codes").digest(bits // 8)
+    flips = np.unpackbits(np.frombuffer(drawn, dtype=np.uint8)).astype(np.float32) * 2 - 1
+    return np.ascontiguousarray((matrix * flips[:, None])[:dim])
