@@ -38,6 +38,11 @@ def cites(column: str, *, whole: bool = False) -> str:
     return f"EXISTS (SELECT 1 FROM {refs} j JOIN erased_ref g ON g.ref = j.value{' AND g.whole' if whole else ''})"
 
 
+def _of_pattern(column: str) -> str:
+    refs = f"""json_each('["' || replace({column}, char(10), '","') || '"]')"""
+    return f"EXISTS (SELECT 1 FROM {refs} j JOIN erased_pattern g ON j.value = 'p' || g.id AND x.known >= g.known)"
+
+
 def _last(column: str) -> str:
     refs = f"""json_extract('["' || replace({column}, char(10), '","') || '"]', '$[#-1]')"""
     return f"{refs} IN (SELECT ref FROM erased_ref)"
@@ -89,7 +94,7 @@ FOLLOWS: tuple[Follows, ...] = (
         f"{_orphan('intention', 'intention_id')} OR (x.version > 1 AND {_last('x.evidence')})",
         ("evidence",),
     ),
-    Follows("service", f"{_IN_SPAN} OR {cites('x.evidence')}", ("text", "key")),
+    Follows("service", f"{_IN_SPAN} OR {cites('x.evidence')} OR {_of_pattern('x.evidence')}", ("text", "key")),
     Follows("decision", _orphan("service", "service_id"), ("reason",)),
     Follows("feedback", _orphan("service", "service_id"), ("how",)),
     Follows(
@@ -413,7 +418,7 @@ def unnamed(db: Connection) -> list[str]:
     indexes = {
         *FTS_TABLES,
         *(vec for vec, _ in VECTOR_TABLES),
-        *(f"{vec.removesuffix('_vec')}_near" for vec, _ in VECTOR_TABLES),
+        *(f"{owner}_near" for _, owner in VECTOR_TABLES),
     }
     tables = [r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
     return [

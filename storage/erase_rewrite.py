@@ -27,7 +27,7 @@ class Rewriter:
     """Readers that show the rows as they are stored, without the owner's corrections, and writers that keep ids."""
 
     def __init__(self, db: Connection, dim: int) -> None:
-        self._db, self._dim = db, dim
+        self._db, self.dim = db, dim
         self.trace = TraceReader(db, _EVER)
         self.episodes = EpisodeReader(db, _EVER)
         self.moments = MomentReader(db, _EVER)
@@ -124,6 +124,30 @@ class Rewriter:
         for window_id in ids:
             yield from self.trace.span(window_id, window_id)
 
+    def length(self, ids: list[int]) -> Us:
+        """How long those windows are together, microseconds."""
+        total = 0
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            row = self._db.execute(
+                f"SELECT sum(t_end - t_start) FROM window WHERE id IN ({','.join('?' * len(part))})", part
+            ).fetchone()
+            total += int(row[0] or 0)
+        return total
+
+    def pruned(self, ids: list[int]) -> set[int]:
+        """Those windows whose content retention has taken."""
+        found: set[int] = set()
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            found.update(
+                row[0]
+                for row in self._db.execute(
+                    f"SELECT window_id FROM pruned WHERE window_id IN ({','.join('?' * len(part))})", part
+                )
+            )
+        return found
+
     def members(self, pattern_id: int) -> list[tuple[int, Us]]:
         """The episodes of a pattern with the time each joined, in that order."""
         rows = self._db.execute(
@@ -201,4 +225,4 @@ class Rewriter:
 
     def _vector(self, table: str, row: int, vector: Vector) -> None:
         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
-        vectors.put(self._db, table, row, vector, self._dim)
+        vectors.put(self._db, table, row, vector, self.dim)

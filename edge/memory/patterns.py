@@ -43,10 +43,22 @@ def absorb(
     """
     found = _match(snapshot, episode, vector, memory)
     if found is None:
-        opened = _synthesise([episode], 1.0, episode.known, "thread")
-        pattern_id = tx.patterns.put(opened, vector)
-        tx.patterns.link(Edge(pattern_id, episode.id, "initiating", 1.0, episode.known))
-        return snapshot.patterns.get(pattern_id), True
+        return open_with(tx, snapshot, episode, vector), True
+    return join(tx, snapshot, found, episode, embed, memory), False
+
+
+def open_with(tx: Transaction, snapshot: Snapshot, episode: Episode, vector: Vector, pattern_id: int = 0) -> Pattern:
+    """Open a pattern with one episode: a new one, or the one of that id, which has no version any more."""
+    opened = replace(_synthesise([episode], 1.0, episode.known, "thread"), id=pattern_id)
+    pattern_id = tx.patterns.put(opened, vector)
+    tx.patterns.link(Edge(pattern_id, episode.id, "initiating", 1.0, episode.known))
+    return snapshot.patterns.get(pattern_id)
+
+
+def join(
+    tx: Transaction, snapshot: Snapshot, found: Pattern, episode: Episode, embed: Embed, memory: Memory
+) -> Pattern:
+    """Put an episode into a pattern: one version more."""
     members = [*snapshot.episodes.many([e.episode_id for e in snapshot.patterns.edges(found.id)]).values(), episode]
     members.sort(key=lambda e: (e.t_start, e.id))
     coherence = found.coherence
@@ -56,7 +68,7 @@ def absorb(
     renewed = _synthesise(members, coherence, episode.known, _kind(members), memory.resynthesis)
     new_vector = embed([f"{renewed.title}. {', '.join(renewed.keywords[:12])}"])[0]
     tx.patterns.put(replace(renewed, id=found.id), new_vector)
-    return snapshot.patterns.get(found.id), False
+    return snapshot.patterns.get(found.id)
 
 
 def likeness(episode: Episode, vector: Vector, pattern: Pattern, pattern_vector: Vector | None) -> float:

@@ -36,6 +36,11 @@ def lemma(word: str) -> str:
     return w.rstrip("e") if len(w) > 4 else w
 
 
+def words(text: str) -> list[str]:
+    """The words of a text as they stand, in order."""
+    return _WORD.findall(text)
+
+
 def content(text: str) -> list[str]:
     """The content words of a text as lemmas, in order, with repeats."""
     return [lemma(w) for w in _WORD.findall(text) if w.lower() not in STOP and len(w) > 1]
