@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from edge.commands import ask, care, firmware, memory, proactive, replaying, running
+from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ app.command("intentions")(memory.intentions)
 app.command("alerts")(memory.alerts)
 app.command("why")(memory.why)
 app.command("export")(memory.export)
+app.add_typer(standing, name="standing")
 
 app.command("doctor")(care.doctor)
 app.command("setup")(care.setup)

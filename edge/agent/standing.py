@@ -24,7 +24,6 @@ from storage.standing import Standing
 
 ALERT = "standing"
 MOST_OPEN = 50
-PER_WINDOW = 3  # times one question may fire in one window
 
 Announce = Callable[[str, str, int, str, tuple[str, ...]], list[Message]]
 
@@ -92,16 +91,8 @@ def described(standing: Standing, zone: Zone) -> str:
     if not standing.trigger:
         return "I tell you every step."
     head = f"I remind you to {to_you(standing.what)}" if standing.kind == "remind" else "I tell you"
-    return f"{head} {often or 'when '}{to_you(_mine(standing.trigger))}."
-
-
-def _mine(trigger: str) -> str:
-    """Who watches is "I": "you see a bus" said back is "I see a bus"."""
-    return (
-        re.sub(r"^you\b", "i_", trigger, flags=re.I).replace("i_", "I")
-        if re.match(r"you\b", trigger, re.I)
-        else trigger
-    )
+    watched = re.sub(r"^you\b", "I", standing.trigger, flags=re.IGNORECASE)  # who watches
+    return f"{head} {often or 'when '}{watched if watched != standing.trigger else to_you(watched)}."
 
 
 # -- at work -------------------------------------------------------------------------------------------------------
@@ -126,21 +117,19 @@ class StandingWatch:
         """What is due by the clock."""
         with self._store.snapshot(now) as snapshot:
             due = [s for s in snapshot.standing.open() if s.due is not None and s.due <= now]
-        return [m for s in due for m in self._fire(s, Met(now, ""), now, ())]
+        return [m for s in due for m in self._fire(s, [Met(now, "")], now, ())]
 
     def _window(self, window: Window) -> list[Message]:
-        fired: list[tuple[Standing, Met]] = []
+        fired: list[tuple[Standing, list[Met]]] = []
         with self._store.snapshot(window.known) as snapshot:
             for standing in snapshot.standing.open():
-                if standing.due is not None:
-                    if standing.due <= window.known:
-                        fired.append((standing, Met(window.known, "")))
-                    continue
-                fired += [(standing, met) for met in self._due(standing, window, snapshot)]
-        out: list[Message] = []
-        for standing, met in fired:
-            out += self._fire(standing, met, window.known, (f"w{window.id}",))
-        return out
+                if standing.due is None:
+                    fired.append((standing, self._due(standing, window, snapshot)))
+                elif standing.due <= window.known:
+                    fired.append((standing, [Met(window.known, "")]))
+        return [
+            m for standing, met in fired if met for m in self._fire(standing, met, window.known, (f"w{window.id}",))
+        ]
 
     def _due(self, standing: Standing, window: Window, snapshot: Snapshot) -> list[Met]:
         """The times a window meets a question, its gap kept; a sight that goes on from the window before is not new."""
@@ -160,26 +149,30 @@ class StandingWatch:
             if last is None or m.t - last >= standing.gap_us:
                 kept.append(m)
                 last = m.t
-        return kept[:PER_WINDOW] if standing.repeats else kept[:1]
+        return kept if standing.repeats else kept[:1]
 
-    def _fire(self, standing: Standing, met: Met, known: Us, evidence: tuple[str, ...]) -> list[Message]:
-        out = self._announce(ALERT, f"q{standing.id}:{met.t}", met.t, worded(standing, met), evidence)
+    def _fire(self, standing: Standing, met: list[Met], known: Us, evidence: tuple[str, ...]) -> list[Message]:
+        """Say it once for a window, however often it was met there; every time is noted."""
+        t = met[-1].t
+        out = self._announce(ALERT, f"q{standing.id}:{t}", t, worded(standing, met), evidence)
         with self._store.transaction() as tx:
-            tx.standing.note(standing.id, "fired", met.t, known, evidence)
+            for m in met:
+                tx.standing.note(standing.id, "fired", m.t, known, evidence)
             if not standing.repeats:
-                tx.standing.note(standing.id, "done", met.t, known, evidence)
+                tx.standing.note(standing.id, "done", t, known, evidence)
         return out
 
 
-def worded(standing: Standing, met: Met) -> str:
+def worded(standing: Standing, met: list[Met]) -> str:
     """What is said when it happens."""
+    shown = met[-1].text
     if standing.kind == "remind":
         return f"Reminder: {to_you(standing.what)}."
     if not standing.trigger:
-        return f"{sentence(met.text)}."
+        return f"{sentence('; '.join(m.text for m in met))}."
     wanted = condition(standing.trigger)
-    if wanted.looks in ("said", "text") and met.text:
-        return f'{"I hear" if wanted.looks == "said" else "I read"}: "{met.text[:80]}".'
+    if wanted.looks in ("said", "text") and shown:
+        return f'{"I hear" if wanted.looks == "said" else "I read"}: "{shown[:80]}".'
     if wanted.looks == "see":
         return f"I see {_with_article(wanted.thing)}."
     return f"{sentence(to_you(standing.trigger))}."
