@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from edge import config as settings
+from edge import forgetting
 from edge.bus import Bus
 from edge.capture.device import GlassesLink
 from edge.clock import US, Clock, ReplayClock, SystemClock
@@ -22,6 +23,7 @@ from edge.config import Config, ProfileName, private_dir
 from edge.engines import Engines
 from edge.errors import ServiceDown, sentence_of
 from edge.logs import Log
+from edge.memory.forget import Wish
 from edge.messages import Health
 from edge.opening import open_capture
 from edge.perception.light import PRIME_WINDOWS, LightPerception
@@ -247,6 +249,10 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         text = engines.text_embedding()
         space = EmbeddingSpace(text.id, text.dim)
         store = Store.open(options.db, space=space, own=True, synchronous=memory.synchronous)
+        forgetting.resume(store, text.embed, config)
+        if recorder is not None:
+            with store.transaction() as tx:
+                tx.erase.remember_file(str(recorder.path.resolve()), wall.now())
         with store.snapshot() as snapshot:
             first, last = snapshot.trace.first(opened.recording), snapshot.trace.last(opened.recording)
             earlier = [] if last is None else snapshot.trace.before(opened.recording, last.id, PRIME_WINDOWS)
@@ -282,7 +288,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     )  # fmt: skip
     made.append(runtime)
     if isinstance(light, VlmPerception):
-        light.rest_when(lambda: MODES[runtime.power.mode].tier != "vlm", engines.thinkers.unload)
+        light.rest_when(lambda: not MODES[runtime.power.mode].vlm, engines.thinkers.unload)
     return runtime
 
 
@@ -335,7 +341,13 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
         running().stopping.set()
         return {"stopping": True}
 
-    handlers = {"health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop}
+    def forget(args: dict[str, Any]) -> dict[str, Any]:
+        wish = Wish.from_json(args)
+        return running().look(wish) if args.get("look") else running().forget(wish)
+
+    handlers = {
+        "health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop, "forget": forget,
+    }  # fmt: skip
     return ControlServer(control_path(), handlers)
 
 

@@ -80,6 +80,12 @@ class PatienceReader:
         """The newest wish of one kind and target."""
         return next((w for w in self.wishes(kind) if w.target == target), None)
 
+    def newest(self) -> tuple[int, int]:
+        """(id of the newest wish, id of the newest feedback), 0 when there is none: whether anything is new."""
+        wish = self._db.execute("SELECT max(id) FROM wish WHERE t <= ?", (self._until,)).fetchone()[0]
+        given = self._db.execute("SELECT max(id) FROM feedback WHERE t <= ?", (self._until,)).fetchone()[0]
+        return int(wish or 0), int(given or 0)
+
     def feedback(self, since: Us = -(2**62)) -> list[Feedback]:
         """Feedback from `since` on, oldest first."""
         rows = self._db.execute(

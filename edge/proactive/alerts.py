@@ -34,6 +34,7 @@ class Alert:
     asked: the wearer asked for each one: it spends no budget, keeps no pause, and may be said again.
     step_s: inside a procedure the wearer follows, seconds between two of the type; nothing is merged there.
     variants: named other ways to say it, with the same slots.
+    digest_s: seconds after its trigger for which a digest may still tell what was held back; 0: then it is of no use.
     """
 
     type: str
@@ -51,6 +52,7 @@ class Alert:
     asked: bool = False
     step_s: int = 20
     variants: tuple[tuple[str, str], ...] = ()
+    digest_s: int = 0
 
 
 # fmt: off
@@ -63,9 +65,9 @@ TABLE: tuple[Alert, ...] = (
     Alert("resource_reminder", 4, "{thing} {state}.", (("thing", "The stove"), ("state", "is still on")),
           "double", "chime", cooldown_s=300, staleness_s=180),
     Alert("task_reminder", 3, "You wanted to {what}.", (("what", "call the dentist about Friday"),),
-          "tick", "soft", cooldown_s=240, staleness_s=300, variants=(("step", "You passed over: {what}."), ("late", "Not yet today: {what}."))),
+          "tick", "soft", cooldown_s=240, staleness_s=300, digest_s=4 * 3600, variants=(("step", "You passed over: {what}."), ("late", "Not yet today: {what}."))),
     Alert("memory_recall", 3, "{what}.", (("what", "You left your notebook on the desk"),),
-          "tick", "soft", cooldown_s=300, staleness_s=180, variants=(("step", "Last time here: {what}."),)),
+          "tick", "soft", cooldown_s=300, staleness_s=180, digest_s=3600, variants=(("step", "Last time here: {what}."),)),
     Alert("next_step_guidance", 2, "Next: {step}.", (("step", "add the milk and stir"),),
           "tick", "none", cooldown_s=10, staleness_s=45, merge_s=10, step_s=10),
     Alert("tool_use", 2, "{advice}.", (("advice", "Hold the drill with both hands"),),
@@ -75,7 +77,10 @@ TABLE: tuple[Alert, ...] = (
     Alert("memory_link_contextual", 1, "{link}.", (("link", "You bought this rice on Monday"),),
           "none", "none", cooldown_s=1800, staleness_s=300),
     Alert("routine_optimization", 1, "{offer}.", (("offer", "Third time today: do both at once"),),
-          "none", "none", cooldown_s=3600, staleness_s=600, once_a_day=True),
+          "none", "none", cooldown_s=3600, staleness_s=600, once_a_day=True, digest_s=4 * 3600),
+    # --- the arbiter itself ------------------------------------------------------------------------------------------
+    Alert("digest", 2, "Held back: {what}{more}.", (("what", "You wanted to call Ana"), ("more", ", and 2 more")),
+          "none", "soft", cooldown_s=1800, staleness_s=120),
     # --- what the wearer asked to be told ----------------------------------------------------------------------------
     Alert("standing", 3, "{text}.", (("text", "I see the bus"),),
           "tick", "chime", cooldown_s=4, staleness_s=120, merge_s=0, rearm_s=1, asked=True),
@@ -122,7 +127,7 @@ class Patience:
 
 PATIENCE: dict[Frequency, Patience] = {
     "minimal": Patience(3, 1800, ((7200, 1),), 3),
-    "low": Patience(2, 600, ((3600, 1), (14_400, 3)), 8),
+    "low": Patience(2, 300, ((3600, 2), (14_400, 4)), 8),
     "normal": Patience(1, 90, ((3600, 4), (14_400, 8)), 16),
     "high": Patience(0, 20, ((3600, 12),), 60),
 }

@@ -4,9 +4,11 @@
 stored services and decisions, so `restore` after a restart gives the state the running arbiter had.
 
 A service passes, in this order: is it too old, is it the same thing still holding, is it the same situation as one
-just told, was it told today already, does it say what was just said, does the wearer want such alerts, is it quiet,
-does its type still cool down, is the budget spent.  Cooldowns and budgets run on the monotonic clock and are spent by
-delivery alone: what was held back costs nothing.  What cannot be said now but could be before it grows stale waits.
+just told, was it told today already, does it say what was just said, was it waved away, does the wearer want such
+alerts, does the battery allow them, is it snoozed, is it quiet, does its type still cool down, is the budget spent, is
+somebody talking.  Cooldowns and budgets run on the monotonic clock and are spent by delivery alone: what was held back
+costs nothing.  What cannot be said now but could be before it grows stale waits; what then still is of use lies on a
+shelf for the next digest.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from edge.clock import US, local_day
 from edge.config import Alerts
 from edge.proactive.alerts import PATIENCE, PROCEDURE_SPANS, Alert, alert
 from edge.proactive.experts import ROUTER
+from edge.proactive.patience import NOWHERE, Around, Wishes, plain, snoozed
+from edge.proactive.patience_digest import fresh, put, shelved, told_by
+from edge.proactive.patience_learning import NEUTRAL
 from edge.proactive.quiet import minutes, quiet_now
 from edge.retrieval.words import content, overlap
 from storage.records import Decision, DecisionKind, Service
@@ -66,6 +71,7 @@ class State:
     told: tuple[Told, ...] = ()
     held: Mapping[tuple[str, str], Held] = field(default_factory=dict)
     pending: tuple[Service, ...] = ()
+    shelf: tuple[Service, ...] = ()  # held back, for the next digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +80,30 @@ class _Verdict:
     reason: str
 
 
-def decide(service: Service, at: At, settings: Alerts, state: State) -> tuple[Decision, State]:
+def decide(
+    service: Service, at: At, settings: Alerts | Wishes, state: State, around: Around = NOWHERE
+) -> tuple[Decision, State]:
     """Decide on a stored service (its id is set), newly asked for or waiting.  Raises LookupError on a type unknown."""
     row = alert(service.type)
     held = _held(service, at.mono, state)
-    verdict = _judge(service, row, at, settings, state, held_told=held is not None and held.told)
+    told = held is not None and held.told
+    verdict = _judge(service, row, at, plain(settings), state, around, held_told=told)
     decided = Decision(service.id, at.now, verdict.decision, verdict.reason)
-    return decided, pruned(_after(service, decided.decision, at.mono, local_day(at.now, at.offset_s), state), at)
+    return decided, pruned(_after(service, decided, at.mono, local_day(at.now, at.offset_s), state), at)
+
+
+def repeat(service: Service, at: At, state: State) -> Decision | None:
+    """The second and last saying of a critical alert that nobody can have heard; None when there is to be none."""
+    row = alert(service.type)
+    times = sum(t.service_id == service.id for t in state.told)
+    if not row.critical or times != 1 or at.now - service.t > row.staleness_s * US:
+        return None
+    return Decision(service.id, at.now, "deliver", "repeat: it was not heard")
+
+
+def after(service: Service, decision: Decision, at: At, state: State) -> State:
+    """The state once a decision that was not made by `decide` (a repeat, one that is over) has been stored."""
+    return pruned(_after(service, decision, at.mono, local_day(at.now, at.offset_s), state), at)
 
 
 def ranked(services: Iterable[Service]) -> list[Service]:
@@ -100,7 +123,7 @@ def restore(snapshot: Snapshot, at: At) -> State:
     for decision in sorted(decisions, key=lambda d: d.id):
         service = asked[decision.service_id]
         mono = at.mono - max(0, at.now - decision.t)
-        state = _after(service, decision.decision, mono, local_day(decision.t, service.offset_s), state)
+        state = _after(service, decision, mono, local_day(decision.t, service.offset_s), state)
     return pruned(state, at)
 
 
@@ -114,32 +137,37 @@ def _held(service: Service, mono: int, state: State) -> Held | None:
     return held if mono - held.mono < rearm_s * US else None
 
 
-def _after(service: Service, decision: DecisionKind, mono: int, day: int, state: State) -> State:
+def _after(service: Service, decision: Decision, mono: int, day: int, state: State) -> State:
     """The state once a decision has been made."""
     held = _held(service, mono, state)
     waited = any(p.id == service.id for p in state.pending)
-    told = decision == "deliver"
+    told = decision.decision == "deliver"
     now_held = Held(
         held.mono if waited and held is not None else mono,
         told or (held is not None and held.told),
     )
     pending = tuple(p for p in state.pending if p.id != service.id)
-    if decision == "defer":
+    if decision.decision == "defer":
         pending = tuple(sorted((*pending, service), key=lambda s: s.id))
-    said = state.told
+    said, shelf = state.told, state.shelf
     if told:
         said = (*said, Told(service.id, service.type, service.key, service.text, mono, day, _step(service)))
-    return State(said, {**state.held, (service.type, service.key): now_held}, pending)
+        shelf = told_by(shelf, service)
+    elif decision.decision == "suppress" and not _step(service) and shelved(service, decision.reason, waited=waited):
+        shelf = put(shelf, service)
+    return State(said, {**state.held, (service.type, service.key): now_held}, pending, shelf)
 
 
-def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State, *, held_told: bool) -> _Verdict:
+def _judge(
+    service: Service, row: Alert, at: At, wishes: Wishes, state: State, around: Around, *, held_told: bool
+) -> _Verdict:
     left = service.t + row.staleness_s * US - at.now
     if left < 0:
         return _Verdict("suppress", f"stale: {minutes(at.now - service.t)} after its trigger")
     if held_told:
         return _Verdict("suppress", "same: it was told already and still holds")
     if _step(service):
-        return _step_verdict(service, row, at, settings, state, left)
+        return _step_verdict(service, row, at, wishes, state, left, around)
     merge_us = row.merge_s * US
     for told in reversed(state.told):
         ago = at.mono - told.mono
@@ -156,7 +184,9 @@ def _judge(service: Service, row: Alert, at: At, settings: Alerts, state: State,
         for told in reversed(state.told):
             if not told.step and at.mono - told.mono < ALIKE_US and overlap(said, content(told.text)) >= ALIKE:
                 return _Verdict("suppress", f"alike: a{told.service_id} said so")
-    wait, reason = _blocked(service, row, at, settings, state, today)
+        if at.mono < wishes.waved.get((service.type, service.key), at.mono):
+            return _Verdict("suppress", "waved away: you dismissed it")
+    wait, reason = _blocked(service, row, at, wishes, state, today, around)
     if not reason:
         return _Verdict("deliver", "clear: nothing stood against it")
     if wait is not None and wait <= left:
@@ -168,13 +198,32 @@ def _step(service: Service) -> bool:
     return service.expert == ROUTER
 
 
-def _step_verdict(service: Service, row: Alert, at: At, settings: Alerts, state: State, left: int) -> _Verdict:
-    """Inside a procedure: no merging and caps of its own, but the wearer's quiet hours and frequency bind there too."""
-    if row.priority < PATIENCE[settings.frequency].min_priority:
-        return _Verdict("suppress", f"frequency: {settings.frequency} leaves out what matters less")
-    quiet = quiet_now(settings.quiet, at.now, at.offset_s)
+def _unwanted(service: Service, row: Alert, at: At, wishes: Wishes, around: Around) -> tuple[int | None, str]:
+    """What the wearer or the battery does not want, and for how long (None: for good); no reason when it is wanted."""
+    if row.critical:
+        return 0, ""
+    if wishes.leaning.get(row.type, NEUTRAL).priority(row.priority) < PATIENCE[wishes.frequency].min_priority:
+        return None, f"frequency: {wishes.frequency} leaves out what matters less"
+    if row.priority < around.least:
+        return None, f"battery: {around.mode} leaves out what matters less"
+    snooze = snoozed(service, wishes, around, at.mono)
+    if snooze is not None:
+        return None, f"snoozed: the {snooze.kind} {snooze.what}"
+    if wishes.hush_mono is not None and at.mono < wishes.hush_mono:
+        return wishes.hush_mono - at.mono, "do not disturb: you asked for silence"
+    quiet = quiet_now(wishes.quiet, at.now, at.offset_s)
     if quiet.quiet:
-        return _Verdict("suppress", f"quiet hours: until {quiet.until}")
+        return quiet.left_us, f"quiet hours: until {quiet.until}"
+    return 0, ""
+
+
+def _step_verdict(
+    service: Service, row: Alert, at: At, wishes: Wishes, state: State, left: int, around: Around
+) -> _Verdict:
+    """Inside a procedure: no merging and caps of its own, but what the wearer does not want binds there too."""
+    _, unwanted = _unwanted(service, row, at, wishes, around)
+    if unwanted:
+        return _Verdict("suppress", unwanted)
     steps = [t for t in state.told if t.step]
     wait, reason = 0, ""
     last = max((t.mono for t in steps if t.type == service.type), default=None)
@@ -184,25 +233,28 @@ def _step_verdict(service: Service, row: Alert, at: At, settings: Alerts, state:
         recent = [t.mono for t in steps if at.mono - t.mono < seconds * US]
         if len(recent) >= count:
             wait, reason = max(wait, recent[-count] + seconds * US - at.mono), "budget"
+    if not reason and around.busy:
+        return _Verdict("defer", f"busy: {around.busy}")
     if not reason:
         return _Verdict("deliver", "clear: nothing stood against it")
     return _Verdict("defer" if wait <= left else "suppress", f"{reason}: {minutes(wait)} left")
 
 
 def _blocked(
-    service: Service, row: Alert, at: At, settings: Alerts, state: State, today: int
+    service: Service, row: Alert, at: At, wishes: Wishes, state: State, today: int, around: Around
 ) -> tuple[int | None, str]:
     """What stands in the way and for how long in microseconds (None: for good); no reason when nothing does."""
-    patience = PATIENCE[settings.frequency]
-    if not row.critical and row.priority < patience.min_priority:
-        return None, f"frequency: {settings.frequency} leaves out what matters less"
-    quiet = quiet_now(settings.quiet, at.now, at.offset_s)
-    if quiet.quiet and not row.critical:
-        return quiet.left_us, f"quiet hours: until {quiet.until}"
+    patience = PATIENCE[wishes.frequency]
+    wait, unwanted = _unwanted(service, row, at, wishes, around)
+    if unwanted:
+        return wait, unwanted
     same = [t.mono for t in state.told if t.type == service.type and not t.step and _shares(t, service, row)]
     last = max(same, default=None)
-    if last is not None and at.mono - last < row.cooldown_s * US:
-        left = last + row.cooldown_s * US - at.mono
+    cooldown_us = row.cooldown_s * US
+    if not row.critical:
+        cooldown_us = round(wishes.leaning.get(row.type, NEUTRAL).cooldown_s(row.cooldown_s) * US)
+    if last is not None and at.mono - last < cooldown_us:
+        left = last + cooldown_us - at.mono
         return left, f"cooldown: {minutes(left)} left"
     if row.critical or row.asked:
         return 0, ""
@@ -218,6 +270,8 @@ def _blocked(
             return left, f"budget: {count} in {minutes(seconds * US)} are spent"
     if sum(1 for t in budgeted if t.day == today) >= patience.daily:
         return None, f"daily cap: {patience.daily} today"
+    if around.busy:
+        return 0, f"busy: {around.busy}"
     return 0, ""
 
 
@@ -231,4 +285,4 @@ def pruned(state: State, at: At) -> State:
     edge = at.mono - KEEP_US
     told = tuple(t for t in state.told if t.mono > edge)
     held = {thing: h for thing, h in state.held.items() if h.mono > edge}
-    return State(told, held, state.pending)
+    return State(told, held, state.pending, fresh(state.shelf, at.now))

@@ -6,19 +6,24 @@ crash gives the very rows an uninterrupted run gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from edge.clock import US, Clock
+from edge.clock import US, Clock, ReplayClock
 from edge.config import Alerts
 from edge.messages import EpisodeClosed, Message, Say, ServiceAsked, ServiceDecided, WindowCommitted
 from edge.proactive.alerts import alert
+from edge.proactive.circumstances import around, experts_in
 from edge.proactive.experts import UNIT_FALLBACK_US, UNIT_FLOOR_US, Expert, Screening
 from edge.proactive.experts_a import PresentExpert
 from edge.proactive.experts_b import LongTermExpert
 from edge.proactive.experts_c import EpisodicExpert
 from edge.proactive.experts_r import ProcedureExpert
-from edge.proactive.notifier import At, State, decide, ranked, restore
+from edge.proactive.notifier import At, State, after, decide, ranked, repeat, restore
+from edge.proactive.patience import NOWHERE, Around, Wishes, wishes_of
+from edge.proactive.patience_digest import digest
 from edge.proactive.procedures import Procedure
 from storage import Store
 from storage.errors import NotFound
@@ -41,7 +46,10 @@ class _Unit:
 
 
 class Proactive:
-    """Experts and arbiter over one memory.  Not thread-safe: it has one owner."""
+    """Experts and arbiter over one memory; one call at a time, the others wait.
+
+    `busy` says why nobody should be spoken to right now, "" when one may: the runtime knows, a recording does not.
+    """
 
     def __init__(
         self,
@@ -58,6 +66,14 @@ class Proactive:
         if procedures:
             own.append(ProcedureExpert(procedures, wearer))
         self._experts = own if experts is None else list(experts)
+        self.busy: Callable[[], str] = lambda: ""
+        self._live = not isinstance(clock, ReplayClock)
+        self._lock = threading.RLock()
+        self._wishes: tuple[tuple[int, int], Wishes] | None = None
+        self._around = NOWHERE
+        self._talked_over: set[int] = set()  # deferred because somebody talked
+        self._unheard: deque[int] = deque()
+        self._unit: Screening | None = None
         self._state: State | None = None
         self._as_of: tuple[str, int] = ("", 0)
         self._newest = (0, 0)
@@ -70,7 +86,7 @@ class Proactive:
 
     @alerts.setter
     def alerts(self, alerts: Alerts) -> None:
-        self._alerts = alerts
+        self._alerts, self._wishes = alerts, None
 
     def step(self, messages: list[Message]) -> list[Message]:
         """Screen what growth returned for one window: services asked for, decisions, and what to say.
@@ -79,28 +95,63 @@ class Proactive:
         """
         windows = {m.window.id for m in messages if isinstance(m, WindowCommitted)}
         out: list[Message] = []
-        for message in messages:
-            if isinstance(message, WindowCommitted):
-                out += self._screen(_Unit(message.window.id, 0, message.window.known))
-            elif isinstance(message, EpisodeClosed) and message.window_id not in windows:
-                out += self._screen(_Unit(0, message.episode.id, message.episode.known))
+        with self._lock:
+            for message in messages:
+                if isinstance(message, WindowCommitted):
+                    out += self._screen(_Unit(message.window.id, 0, message.window.known))
+                elif isinstance(message, EpisodeClosed) and message.window_id not in windows:
+                    out += self._screen(_Unit(0, message.episode.id, message.episode.known))
         return out
 
     def catch_up(self) -> list[Message]:
         """Screen from the store what growth had committed and screening had not finished with."""
         out: list[Message] = []
-        for unit in self._unscreened():
-            out += self._screen(unit)
+        with self._lock:
+            for unit in self._unscreened():
+                out += self._screen(unit)
         return out
 
     def announce(self, kind: str, key: str, t: int, text: str, evidence: tuple[str, ...] = ()) -> list[Message]:
         """Put an alert of the device about itself past the arbiter, at the clock's time."""
-        now = max(self._clock.now(), t)
-        offset = self._clock.offset()
-        with self._store.snapshot(now) as snapshot:
-            state = self._current(snapshot, "", self._at(now, offset))
-        asked = Service(kind, t, offset, text, evidence, key, now, "device")
-        return self._settle([asked], [], state, self._at(now, offset), None, ("", now))
+        with self._lock:
+            now = max(self._clock.now(), t)
+            at = self._at(now, self._clock.offset())
+            with self._store.snapshot(now) as snapshot:
+                state = self._current(snapshot, "", at)
+            asked = Service(kind, t, at.offset_s, text, evidence, key, now, "device")
+            return self._settle([asked], [], state, at, None, ("", now))
+
+    def unheard(self, service_id: int) -> None:
+        """A delivered alert cannot have been heard: the voice failed, or was cut off.  From any thread."""
+        self._unheard.append(service_id)
+
+    def tick(self) -> list[Message]:
+        """Between windows, live: say what waited for somebody to stop talking, repeat once what is critical and unheard."""
+        with self._lock:
+            if self._state is None or not self._live:
+                return []
+            at = self._at(self._clock.now(), self._clock.offset())
+            out = self._repeats(at)
+            if self._talked_over and not self.busy():
+                waiting = [s for s in self._state.pending if s.id in self._talked_over]
+                self._talked_over.clear()
+                out += self._settle([], [(s, False) for s in waiting], self._state, at, None, self._as_of)
+            return out
+
+    def _repeats(self, at: At) -> list[Message]:
+        out: list[Message] = []
+        while self._unheard:
+            number = self._unheard.popleft()
+            with self._store.snapshot() as snapshot:
+                service = snapshot.services.get(number)
+            assert self._state is not None
+            decision = repeat(service, at, self._state)
+            if decision is not None:
+                with self._store.transaction() as tx:
+                    decision = replace(decision, id=tx.services.decide(decision))
+                self._state = after(service, decision, at, self._state)
+                out += [ServiceDecided(service, decision), _say(service, at)]
+        return out
 
     def _unscreened(self) -> Iterator[_Unit]:
         with self._store.snapshot() as snapshot:
@@ -137,9 +188,13 @@ class Proactive:
             asked: list[Service] = []
             if not _screened_before(unit, snapshot):
                 for expert in self._experts:
-                    asked += expert.screen(unit, snapshot)
+                    if expert.name in experts_in(unit.window):
+                        asked += expert.screen(unit, snapshot)
             waiting = state.pending if unit.window is not None else ()
             over = {s.id for s in waiting if not self._holds(s, unit, snapshot)}
+            self._unit, self._around = unit, around(unit)
+        if not asked and self._around.pause:
+            asked = self._digest(unit, at, state)
         if unit.window is None:  # a continued recording takes back what cites its idle closing, and only that
             asked = [_citing(s, unit.closed) for s in asked]
         return self._settle(asked, [(s, s.id in over) for s in waiting], state, at, unit, (unit.recording, unit.known))
@@ -157,7 +212,8 @@ class Proactive:
         decided: list[tuple[Service, Decision]] = []
         over = {s.id for s, is_over in waiting if is_over}
         trial = state
-        if not asked and all(_unchanged(s, s.id in over, at, self._alerts, state) for s, _ in waiting):
+        wishes, now_around = self._in_force(at), replace(self._around, busy=self.busy())
+        if not asked and all(_unchanged(s, s.id in over, at, wishes, state, now_around) for s, _ in waiting):
             self._advance(unit)
             self._state, self._as_of = state, as_of
             return []
@@ -169,9 +225,11 @@ class Proactive:
             for service in ranked([*(s for s, _ in waiting), *stored]):
                 if service.id in over:
                     decision = Decision(service.id, at.now, "suppress", "over: it no longer holds")
-                    trial = replace(trial, pending=tuple(p for p in trial.pending if p.id != service.id))
+                    trial = after(service, decision, at, trial)
                 else:
-                    decision, trial = decide(service, at, self._alerts, trial)
+                    decision, trial = decide(service, at, wishes, trial, now_around)
+                if decision.decision == "defer" and decision.reason.startswith("busy"):
+                    self._talked_over.add(service.id)
                 if decision.decision == "defer" and service.id in pending:
                     continue
                 decided.append((service, replace(decision, id=tx.services.decide(decision))))
@@ -183,10 +241,24 @@ class Proactive:
         for service, decision in decided:
             out.append(ServiceDecided(service, decision))
             if decision.decision == "deliver":
-                row = alert(service.type)
-                left = service.t + row.staleness_s * US - at.now
-                out.append(Say(service.text, row.priority, f"a{service.id}", at.mono + max(left, 0)))
+                out.append(_say(service, at))
         return out
+
+    def _digest(self, unit: Screening, at: At, state: State) -> list[Service]:
+        """What was held back, told at a natural break, if nothing stands against telling it."""
+        made = digest(state.shelf, unit.known, unit.offset_s)
+        if made is None:
+            return []
+        trial, _ = decide(replace(made, id=-1), at, self._in_force(at), state, self._around)
+        return [made] if trial.decision == "deliver" else []
+
+    def _in_force(self, at: At) -> Wishes:
+        """The wearer's wishes; read again when there are new ones.  A recording's time sees those of that time."""
+        with self._store.snapshot(None if self._live else at.now) as snapshot:
+            newest = snapshot.patience.newest()
+            if self._wishes is None or self._wishes[0] != newest:
+                self._wishes = (newest, wishes_of(snapshot, self._alerts, at.now, at.mono))
+        return self._wishes[1]
 
     def _advance(self, unit: Screening | None) -> None:
         """Move the cursor over a window that wrote nothing, now and then, and at the end of a recording."""
@@ -288,6 +360,12 @@ def _citing(service: Service, closed: Iterable[Episode]) -> Service:
     return replace(service, evidence=tuple(dict.fromkeys((*service.evidence, *refs))))
 
 
-def _unchanged(service: Service, over: bool, at: At, alerts: Alerts, state: State) -> bool:
+def _unchanged(service: Service, over: bool, at: At, wishes: Wishes, state: State, here: Around) -> bool:
     """Whether a deferred service goes on waiting, so that there is nothing to write."""
-    return not over and decide(service, at, alerts, state)[0].decision == "defer"
+    return not over and decide(service, at, wishes, state, here)[0].decision == "defer"
+
+
+def _say(service: Service, at: At) -> Say:
+    row = alert(service.type)
+    left = service.t + row.staleness_s * US - at.now
+    return Say(service.text, row.priority, f"a{service.id}", at.mono + max(left, 0))

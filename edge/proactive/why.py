@@ -26,11 +26,19 @@ _REASONS = {
     "budget": "enough had been said in that time",
     "daily cap": "enough had been said that day",
     "over": "it was no longer so",
+    "waved away": "you had waved it away",
+    "battery": "the battery had to last, and it could wait",
+    "snoozed": "you had asked for silence about that",
+    "do not disturb": "you had asked for silence",
+    "busy": "somebody was talking",
+    "repeat": "it could not be heard the first time",
 }
 _EXPERTS = {
     "A": "the expert for what is going on",
     "B": "the expert for habits",
     "C": "the expert for what was said and done before",
+    "R": "the guide through the procedure under way",
+    "arbiter": "what had been held back",
     "device": "the device itself",
 }
 _SHORT = 160
