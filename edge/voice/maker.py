@@ -6,12 +6,15 @@ import queue
 import threading
 from collections.abc import Generator, Sequence
 
-from models.errors import ModelDownError
+from edge.logs import Log
+from models.errors import ModelDownError, ModelError
 from models.roles import TTS, AudioChunk
 
 AHEAD = 2  # chunks that may wait: enough to play without a gap, little enough to throw away when cut off
 SLOW_S = 20.0  # a voice that gives nothing for so long is given up
 _POLL_S = 0.05
+
+_log = Log("voice")
 
 
 class SpeechMaker:
@@ -21,6 +24,21 @@ class SpeechMaker:
         self.name = tts.name
         self._tts = tts
         self._worker: threading.Thread | None = None
+        self._one = threading.Lock()  # the voice makes one thing at a time
+        self._ready: tuple[str, list[AudioChunk]] = ("", [])
+
+    def prepare(self, part: str) -> None:
+        """Make one part ahead of its time; the next `chunks` that needs it has it at once.  Raises nothing.
+
+        Waits while another part is being made.
+        """
+        with self._one:
+            if self._ready[0] == part:
+                return
+            try:
+                self._ready = (part, list(self._tts.synthesize(part)))
+            except ModelError as error:  # it fails again when it is said, and is told then
+                _log.debug("not_prepared", cause=error)
 
     def chunks(self, parts: Sequence[str], cut: threading.Event) -> Generator[tuple[int, AudioChunk], None, None]:
         """(index of the part, sound) in order, until the end or until `cut`.  Close the iterator when done with it.
@@ -66,9 +84,11 @@ class SpeechMaker:
     ) -> None:
         try:
             for index, part in enumerate(parts):
-                for chunk in self._tts.synthesize(part):
-                    if not _put(made, (index, chunk), done):
-                        return
+                with self._one:
+                    ready = self._ready[1] if self._ready[0] == part else None
+                    for chunk in self._tts.synthesize(part) if ready is None else ready:
+                        if not _put(made, (index, chunk), done):
+                            return
             _put(made, None, done)
         except Exception as error:  # noqa: BLE001  # raised again where the sound is wanted
             _put(made, error, done)

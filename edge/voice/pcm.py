@@ -63,6 +63,17 @@ def level_db(pcm: Pcm16) -> float:
     return max(-120.0, 20 * float(np.log10(max(rms, 1e-6))))
 
 
+def to_int16(pcm: NDArray[np.float32]) -> Pcm16:
+    """Samples in -1..1 as 16-bit numbers, clipped."""
+    return _to_pcm(pcm * np.float32(32_767))
+
+
+def to_float(pcm: Pcm16) -> NDArray[np.float32]:
+    """16-bit samples as -1..1."""
+    samples: NDArray[np.float32] = pcm.astype(np.float32) / np.float32(32_768)
+    return samples
+
+
 def _to_pcm(samples: NDArray[np.float32]) -> Pcm16:
     rounded: NDArray[np.float32] = np.clip(np.rint(samples), -32_768, 32_767)
     return rounded.astype(np.int16)

@@ -16,11 +16,13 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 
+from edge.clock import US, Clock
 from edge.errors import AudioError, ConfigError
-from edge.voice.pcm import Pcm16, resample
+from edge.voice.pcm import Pcm16, blocks, resample
 from models.roles import AudioChunk
 
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
+_BLOCK_S = 0.02  # how finely a paced file can be cut off
 _PAUSE_S = 0.3  # silence between utterances in a file
 _MOST_BYTES = 2**32 - 1 - _HEADER.size  # what a WAV header can count
 
@@ -111,6 +113,11 @@ class WavPlayer:
             seconds += len(chunk.pcm) / chunk.rate
         return Played(seconds, complete)
 
+    def append(self, pcm: Pcm16, rate: int) -> None:
+        """Write samples right behind what is there.  Raises AudioError."""
+        self._rate = self._rate or rate
+        self._append(resample(pcm, rate, self._rate))
+
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
@@ -154,8 +161,51 @@ class WavPlayer:
         return AudioError(sentence)
 
 
-def open_player(spec: str) -> Player:
-    """`default`, a FILE.wav, `none`, or a part of a sound device's name.
+class PacedPlayer:
+    """A file that plays in real time: what is not said is silence, so that it lies beside what the microphone heard."""
+
+    silent = False
+
+    def __init__(self, file: WavPlayer, clock: Clock) -> None:
+        self._file, self._clock = file, clock
+        self._begun = clock.mono()
+        self._written = 0.0  # seconds in the file
+
+    @property
+    def name(self) -> str:
+        return self._file.name
+
+    @property
+    def problem(self) -> str:
+        return self._file.problem
+
+    def play(self, chunks: Iterable[AudioChunk], stop: threading.Event) -> Played:
+        """Write block by block, each when it is due."""
+        seconds = 0.0
+        for chunk in chunks:
+            behind = (self._clock.mono() - self._begun) / US - self._written
+            if behind > 0:
+                self._write(np.zeros(int(behind * chunk.rate), np.int16), chunk.rate)
+            for block in blocks(chunk.pcm, int(chunk.rate * _BLOCK_S)):
+                if stop.is_set():
+                    return Played(seconds, complete=False)
+                self._write(block, chunk.rate)
+                seconds += len(block) / chunk.rate
+                ahead = self._written - (self._clock.mono() - self._begun) / US
+                if ahead > 0:
+                    stop.wait(ahead)
+        return Played(seconds, complete=not stop.is_set())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, pcm: Pcm16, rate: int) -> None:
+        self._file.append(pcm, rate)
+        self._written += len(pcm) / rate
+
+
+def open_player(spec: str, clock: Clock | None = None) -> Player:
+    """`default`, a FILE.wav, `none`, or a part of a sound device's name.  With a clock a file plays in real time.
 
     Never fails for want of a device: the player's `problem` then says what is missing, and what would have been
     spoken is still shown and logged.  Raises AudioError for a file that cannot be written, ConfigError for a path
@@ -164,7 +214,8 @@ def open_player(spec: str) -> Player:
     if spec == "none":
         return NullPlayer()
     if spec.lower().endswith(".wav"):
-        return WavPlayer(Path(spec).expanduser())
+        file = WavPlayer(Path(spec).expanduser())
+        return file if clock is None else PacedPlayer(file, clock)
     if "/" in spec:
         raise ConfigError(f"{spec} is no place for sound: give default, none, a device name, or a file ending in .wav.")
     return _device("" if spec == "default" else spec)

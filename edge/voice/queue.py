@@ -55,10 +55,13 @@ class VoiceQueue:
             return last is not new
         return True
 
-    def next(self, mono: int) -> Say | None:
-        """Take what is to be said now; what went stale meanwhile is dropped and counted."""
+    def next(self, mono: int, least: int | None = None) -> Say | None:
+        """Take what is to be said now; what went stale meanwhile is dropped and counted.
+
+        With `least` nothing of a lower priority comes; it waits on.
+        """
         self._discard_stale(mono)
-        if not self._waiting:
+        if not any(least is None or w.say.priority >= least for w in self._waiting):
             return None
         first = min(self._waiting, key=lambda w: (-w.say.priority, w.order))
         self._waiting.remove(first)

@@ -1,14 +1,16 @@
 """The voice: takes Say from the bus, and speaks one at a time, sentence by sentence.
 
 The first sentence plays while the next is being made.  Something critical cuts off what is being said, which then goes
-on with the sentence it was in, unless that has gone stale.  Whatever cannot be spoken is counted and told in the open;
-the text itself was shown and stored before it came here.
+on with the sentence it was in, unless that has gone stale.  While the wearer has the floor (`hold` to `release`)
+nothing but danger is spoken; what was cut off then goes on afterwards or is dropped.  Whatever cannot be spoken is
+counted and told in the open; the text itself was shown and stored before it came here.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -17,7 +19,9 @@ from edge.clock import US, Clock
 from edge.errors import AudioError, ServiceDown, sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Say
+from edge.voice.echo import RATE, OwnVoice
 from edge.voice.maker import SpeechMaker
+from edge.voice.pcm import resample, scale, to_float
 from edge.voice.player import Player
 from edge.voice.queue import CRITICAL, VoiceQueue
 from edge.voice.spoken import sentences, speakable
@@ -26,6 +30,7 @@ from models.roles import TTS, AudioChunk
 
 _log = Log("voice")
 _TICK_S = 0.1  # how late a stop can be noticed
+_CUT_S = 2.0  # how long a player may take to fall silent
 RETRY_S = 2.0  # between attempts of a warning while the speaker is away
 
 
@@ -38,6 +43,7 @@ class _Now:
     part: int = 0  # index of the sentence being played
     first: int | None = None  # monotonic microseconds when sound first reached the player
     hushed: bool = False
+    held: bool = False
 
     def rest(self) -> str:
         """From the sentence that was cut on."""
@@ -48,9 +54,26 @@ class VoiceService:
     """One voice; `run` is its loop, everything else may be called by any thread."""
 
     def __init__(
-        self, bus: Bus, tts: TTS | None, player: Player, clock: Clock, *, voice_queue: VoiceQueue | None = None
+        self,
+        bus: Bus,
+        tts: TTS | None,
+        player: Player,
+        clock: Clock,
+        *,
+        voice_queue: VoiceQueue | None = None,
+        own: OwnVoice | None = None,
     ) -> None:
+        """`own` is told what is played and when, for whoever has to hear past it."""
         self._bus = bus
+        self._own = own
+        self._floor = False  # the wearer has it
+        self._held: tuple[Say, str] | None = None  # what was cut off when the wearer took the floor
+        self._chimes: deque[AudioChunk] = deque(maxlen=4)
+        self._chiming = False
+        self._then: tuple[str, Callable[[], None]] | None = None
+        self._last: Say | None = None  # said last, answer or alert
+        self.gain = 1.0  # of speech and earcons, 0-1
+        self.chimed: int | None = None  # monotonic microseconds when the last earcon reached the player
         self._maker = SpeechMaker(tts) if tts is not None else None
         self._player = player
         self._clock = clock
@@ -81,8 +104,11 @@ class VoiceService:
             while not stop.is_set():
                 if not reader.is_alive() and not stop.is_set():
                     raise ServiceDown("The voice no longer hears the bus: the log says why.")
+                self._chime()
                 with self._changed:
-                    say = self._queue.next(self._clock.mono())
+                    say = self._queue.next(self._clock.mono(), CRITICAL if self._floor else None)
+                    if say is None and self._chimes:
+                        continue
                     if say is None:
                         self._changed.wait(_TICK_S)
                         continue
@@ -95,7 +121,12 @@ class VoiceService:
                 finally:
                     with self._changed:
                         self._now = None
+                        over, self._then = (
+                            (self._then, None) if self._then and self._then[0] == say.text else (None, self._then)
+                        )
                         self._changed.notify_all()
+                if over is not None:
+                    over[1]()
         finally:
             left.set()  # whatever ended the loop, the supervisor is to see it
             reader.join()
@@ -117,12 +148,74 @@ class VoiceService:
             self._cut.set()
             return True
 
+    def hold(self) -> bool:
+        """The wearer takes the floor: fall silent but for danger.  True when something was cut off."""
+        with self._changed:
+            self._floor = True
+            now = self._now
+            if now is None or now.say.priority >= CRITICAL or now.hushed:
+                return False
+            now.held = True
+            self._cut.set()
+            return True
+
+    def release(self, *, resume: bool) -> None:
+        """The wearer is done: what was cut off goes on with the sentence it was in, or (not `resume`) is dropped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._now is None or not self._now.held, _CUT_S)
+            held, self._held = self._held, None
+            if held is not None and resume:
+                self._queue.resume(*held, self._clock.mono())
+            self._floor = False
+            self._changed.notify_all()
+
+    def say(self, say: Say) -> bool:
+        """Let it wait for its turn, as if it had come over the bus; false when it is dropped."""
+        with self._changed:
+            taken = self._queue.push(say, self._clock.mono())
+            self._changed.notify_all()
+            return taken
+
+    def then(self, text: str, call: Callable[[], None]) -> None:
+        """Call this once, as soon as `text` has been said or given up; it is called by the voice's thread."""
+        with self._changed:
+            self._then = (text, call)
+
+    def chime(self, sound: AudioChunk) -> None:
+        """Play a short sound before anything else; what is being said is not cut off by it."""
+        with self._changed:
+            self._chimes.append(sound)
+            self._changed.notify_all()
+
+    def prepare(self, text: str) -> None:
+        """Make the first words of a text that will probably be said next."""
+        parts = sentences(speakable(text))
+        if self._maker is not None and parts and not self._player.silent:
+            self._maker.prepare(parts[0])
+
+    @property
+    def last(self) -> Say | None:
+        """What was said last, as far as it came."""
+        return self._last
+
+    @property
+    def held(self) -> Say | None:
+        """What was cut off when the wearer took the floor."""
+        with self._changed:
+            return self._held[0] if self._held is not None else None
+
     def drain(self, timeout_s: float) -> bool:
         """Wait until everything published so far has been said; false when the time is over first."""
         with self._changed:
             enough = self._rounds + 2  # one round may be half way between the bus and the queue
             return self._changed.wait_for(
-                lambda: self._rounds >= enough and not len(self._queue) and self._now is None, timeout_s
+                lambda: (
+                    self._rounds >= enough
+                    and not len(self._queue)
+                    and self._now is None
+                    and not (self._chimes or self._chiming)
+                ),
+                timeout_s,
             )
 
     @property
@@ -180,8 +273,11 @@ class VoiceService:
             if now.first is not None:
                 self._first_sound_ms = (now.first - begun) * 1000 // US
                 self._last_source, self._last_at = say.source, self._clock.now()
+            self._last = say
             if played.complete:
                 self._spoken += 1
+            elif now.held and not now.hushed:
+                self._held = (say, now.rest())
             elif not now.hushed:
                 self._queue.resume(say, now.rest(), self._clock.mono())
         _log.info(
@@ -206,12 +302,43 @@ class VoiceService:
 
     def _chunks(self, now: _Now, maker: SpeechMaker) -> Generator[AudioChunk, None, None]:
         """The sound of all sentences; keeps `now.part` at the one whose sound was handed out last."""
-        with closing(maker.chunks(now.parts, self._cut)) as made:
-            for index, chunk in made:
-                now.part = index
-                if now.first is None:
-                    now.first = self._clock.mono()
-                yield chunk
+        try:
+            with closing(maker.chunks(now.parts, self._cut)) as made:
+                for index, chunk in made:
+                    now.part = index
+                    if now.first is None:
+                        now.first = self._clock.mono()
+                    yield self._loud(chunk)
+        finally:
+            if self._own is not None and self._cut.is_set():
+                self._own.cut(self._clock.mono())
+
+    def _loud(self, chunk: AudioChunk) -> AudioChunk:
+        """At the volume of the moment, and told to whoever has to hear past it."""
+        pcm = scale(chunk.pcm, self.gain)
+        if self._own is not None:
+            self._own.add(to_float(resample(pcm, chunk.rate, RATE)), self._clock.mono())
+        return AudioChunk(pcm, chunk.rate)
+
+    def _chime(self) -> None:
+        """Play the earcons that wait."""
+        while True:
+            with self._changed:
+                sound = self._chimes.popleft() if self._chimes else None
+                self._chiming = sound is not None
+                self._changed.notify_all()
+            if sound is None:
+                return
+            if self._player.silent:
+                continue
+            try:
+                self._player.play(self._sounding(sound), threading.Event())
+            except AudioError as error:
+                self._tell(sentence_of(error), error)
+
+    def _sounding(self, sound: AudioChunk) -> Iterator[AudioChunk]:
+        self.chimed = self._clock.mono()
+        yield self._loud(sound)
 
     def _tell(self, problem: str, error: BaseException | None = None) -> None:
         """Log and publish a change once, not each failure."""
