@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from edge.agent import dispatch, followup
 from edge.agent.draft import Draft
 from edge.agent.llm_check import spoken_sentences
-from edge.agent.llm_loop import Budget, Thinking, Thought
+from edge.agent.llm_loop import SURE, Budget, Thinking, Thought
 from edge.agent.question import Query, understand
 from edge.agent.view import Embed, View
 from edge.errors import ConfigError, QuestionError, sentence_of
@@ -28,7 +28,6 @@ Policy: TypeAlias = Literal["auto", "rules", "llm"]
 POLICIES: tuple[Policy, ...] = ("auto", "rules", "llm")
 Say: TypeAlias = Callable[[str], None]
 
-SURE = 0.6  # confidence from which a value found by rules needs no model
 KEPT = 0.3  # confidence from which it stands when the model does not know either
 
 _log = Log("agent")
@@ -122,7 +121,7 @@ def ask(
         text = followup.whole(text, view.zone, previous)
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
     draft = dispatch.answer(view, query)
-    note = ""
+    note, spent = "", None
     if mind is not None and (policy == "llm" or (policy == "auto" and not sure(draft))):
         thinking = Thinking(view, query, mind.model, mind.budget, mono=mind.mono, cancelled=cancelled, say=say)
         try:
@@ -132,11 +131,17 @@ def ask(
             _log.warning("fell_back", part="agent", cause=error)
         else:
             known = thought.draft.value is not None
-            if known or policy == "llm" or draft.value is None or draft.confidence < KEPT:
+            kept = SURE if policy == "llm" else KEPT
+            if known or draft.value is None or draft.confidence < kept:
                 _say_all(None if known else say, thought.draft.answer)
                 return _finished(view, thought.draft, query, thought)
+            note = "The model did not know; this is what the records say exactly."
+            spent = thought
     _say_all(say, draft.answer)
-    return replace(_finished(view, draft, query), note=note)
+    found = replace(_finished(view, draft, query), note=note)
+    if spent is not None:
+        found = replace(found, rounds=spent.rounds, calls=found.calls + spent.calls, tokens=spent.tokens)
+    return found
 
 
 def _say_all(say: Say | None, text: str) -> None:

@@ -32,6 +32,7 @@ HURRY = 0.3  # of the time left: from there on only an answer is asked for
 # Horizon of the memory in days: rounds, entries of the pattern map (None: all).  GROVE, A.2 and table 10.
 HORIZONS: tuple[tuple[float, int, int | None], ...] = ((1.0, 8, 46), (7.0, 6, 100), (float("inf"), 12, None))
 LIVE_ROUNDS, LIVE_CALLS = 3, 1
+SURE = 0.6  # confidence from which a value found by rules needs no second opinion
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Thinking:
             f"{zone.local(self._view.now):%A %d %B %Y, %H:%M}", covers, self._map(room), self._lines(notes),
             harmless(self._query.text, 600), self._kind, tuple(harmless(c, 200) for c in self._query.choices),
             "Activities that ended" if self._live else "What recurs in this memory",
+            "" if seed is None or seed.value is None else llm_prompts.exact(harmless(seed.answer, 240), reliable=seed.confidence >= SURE),
         )  # fmt: skip
         self._turns = [
             Message("system", llm_prompts.task(llm_calls.manual(self._tools))),
@@ -237,7 +239,9 @@ class Thinking:
     def _finish(self, draft: Draft, rounds: int) -> Thought:
         if draft.value is not None and self._kind == "text":
             draft = self._worded(draft)
-        elif draft.value is not None and self._say is not None:  # what is not known the caller says, if it has no better
+        elif (
+            draft.value is not None and self._say is not None
+        ):  # what is not known the caller says, if it has no better
             for part in llm_check.spoken_sentences([draft.answer]):
                 self._say(part)
         return Thought(draft, rounds, self._skills.calls, self._tokens, self._transcript)

@@ -53,6 +53,7 @@ class Opening:
     kind: ValueKind
     choices: tuple[str, ...]
     map_name: str = "What recurs in this memory"
+    exact: str = ""
 
 
 def task(calls: str) -> str:
@@ -66,12 +67,20 @@ def opening(told: Opening, round_: str) -> str:
     if told.map:
         parts.append(f"{told.map_name}:\n{told.map}")
     parts.append(f"Notes:\n{told.notes or '(none yet)'}")
+    if told.exact:
+        parts.append(told.exact)
     parts.append(f"Question: {told.question}")
     if told.choices:
         parts.append("Choices:\n" + "\n".join(f"- {c}" for c in told.choices))
     parts.append(_VALUES[told.kind])
     parts.append(round_)
     return "\n\n".join(parts)
+
+
+def exact(said: str, *, reliable: bool) -> str:
+    """What the look-up by rules found, as the model reads it."""
+    trust = "It counts and reads times exactly." if reliable else "It may have misunderstood the question."
+    return f'An exact look-up over all records, with the notes above, says: "{said}" {trust}'
 
 
 def round_line(number: int, rounds: int, calls: int) -> str:

@@ -174,9 +174,18 @@ def test_one_repair_then_the_questions_own_words(thinks) -> None:
 
 
 def test_nothing_usable_at_all_is_said_plainly(thinks) -> None:
-    found = thinks("Did I feed the dog yesterday?", Scripted(OutputError("no")), budget=Budget(rounds=2))
+    found = thinks("Why is the moon lonely?", Scripted(OutputError("no")), budget=Budget(rounds=2))
     assert found.value is None
     assert found.answer.startswith("I don't know")
+
+
+def test_what_the_records_say_exactly_stands_when_the_model_does_not_know(thinks) -> None:
+    said: list[str] = []
+    found = thinks("How many times did I open the fridge?", Scripted(reply("unknown")), say=said.append)
+    assert (found.value, found.policy, found.rounds) == (3, "rules", 1)
+    assert found.note
+    assert found.tokens > 0
+    assert said == [found.answer]
 
 
 def test_a_model_that_is_down_leaves_the_rules_answer_and_says_so(thinks) -> None:
