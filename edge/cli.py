@@ -16,6 +16,7 @@ import typer
 from edge.commands import ask, care, firmware, memory, proactive, replaying, running
 from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
+from edge.keys import use_configured_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit status.  Every error is one line on stderr, "code: sentence", never a traceback."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
+    use_configured_keys()
     try:
         status = app(None if arguments is None else list(arguments), prog_name="grove-edge", standalone_mode=False)
         sys.stdout.flush()

@@ -114,6 +114,13 @@ class Perception(_Section):
     keyframe_quality: int = Field(85, ge=20, le=100, description="JPEG quality of stored keyframes.")
 
 
+class Storage(_Section):
+    """Encryption at rest: where the key comes from.  The variable GROVE_EDGE_STORAGE_KEY, the key itself, goes first."""
+
+    key_file: str = Field("", description="File that holds the key; new memories are then encrypted. Empty: none.")
+    keyring: bool = Field(False, description="Take the key from the system's keyring (needs the extra keyring).")
+
+
 class Models(_Section):
     """Which model plays which role; ids are those of `grove-edge models list`."""
 
@@ -224,6 +231,7 @@ class Config(BaseSettings):
     memory: Memory = Memory()
     capture: Capture = Capture()
     perception: Perception = Perception()
+    storage: Storage = Storage()
     models: Models = Models()
     llm: Llm = Llm()
     voice: Voice = Voice()
@@ -337,7 +345,7 @@ def _why(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-_NOT_SETTINGS = {ENV_PREFIX + name for name in ("CONFIG", "TEST_LLM")}
+_NOT_SETTINGS = {ENV_PREFIX + name for name in ("CONFIG", "TEST_LLM", "STORAGE_KEY", "STORAGE_NEW_KEY")}
 _SHORT = {ENV_PREFIX + "OWNER_NAME": ("owner", "name"), ENV_PREFIX + "OWNER_ZONE": ("owner", "zone")}
 
 

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import sqlcipher3
 import sqlite_vec
 
+from storage import cipher
+from storage.cipher import Secret
 from storage.errors import EngineTooOld, StorageError, StoreLocked, StoreUnreadable, StoreUnwritable
 
 Connection: TypeAlias = Any  # sqlcipher3 ships no types; its connection is the sqlite3 one
@@ -21,24 +23,27 @@ Connection: TypeAlias = Any  # sqlcipher3 ships no types; its connection is the 
 MIN_SQLITE = (3, 51, 3)
 MIN_VEC = (0, 1, 9)
 BUSY_MS = 10_000
+APPLICATION = 0x47524F56  # "GROV", in the header of an encrypted file
 SMALLEST = 512  # bytes; no database has less than a page
 # What the driver raises; the second when a damaged file gives it a message that is no text.
 DriverError: tuple[type[Exception], ...] = (sqlcipher3.Error, UnicodeDecodeError)
 
 
-def connect(path: Path | None, *, read_only: bool = False) -> Connection:
+def connect(path: Path | None, *, read_only: bool = False, key: Secret | None = None) -> Connection:
     """A connection with the extension loaded and the pragmas set; `path` None is a database in memory.
 
-    Nothing is written yet: the file may turn out to be another program's.  Raises StorageError subclasses.
+    An encrypted file is opened with `key`, else with what this process was told to ask (storage.cipher.provide); a new
+    file is encrypted when there is a key.  Nothing is written yet: the file may turn out to be another program's.
+    Raises StorageError subclasses.
     """
     if path is not None and not read_only:
         _claim(path)
     target = ":memory:" if path is None else str(path)
+    keyed = False
     try:
         db = sqlcipher3.connect(target, check_same_thread=False, isolation_level=None, timeout=BUSY_MS / 1000)
-        db.enable_load_extension(True)
-        sqlite_vec.load(db)
-        db.enable_load_extension(False)
+        keyed = path is not None and _unlock(db, path, key, read_only=read_only)
+        load_extension(db)
         db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA secure_delete = ON")
@@ -48,8 +53,43 @@ def connect(path: Path | None, *, read_only: bool = False) -> Connection:
             db.execute("PRAGMA query_only = ON")
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except DriverError as error:
+        if keyed and path is not None and "not a database" in str(error).lower():
+            raise cipher.wrong_key(path) from error
         raise translate(error, path) from error
     return db
+
+
+def load_extension(db: Connection) -> None:
+    """Give a connection sqlite-vec.  Raises EngineTooOld where it cannot be loaded."""
+    try:
+        db.enable_load_extension(True)
+        sqlite_vec.load(db)
+        db.enable_load_extension(False)
+    except (AttributeError, sqlcipher3.Error) as error:
+        raise EngineTooOld(f"sqlite-vec cannot be loaded ({error}): install sqlcipher3 0.6.4 or newer.") from error
+
+
+def _unlock(db: Connection, path: Path, key: Secret | None, *, read_only: bool) -> bool:
+    """Set the key of an encrypted file, or of a new one when there is a key; true when one was set."""
+    db.execute("PRAGMA cipher_log_level = NONE")  # it would write to stderr; what is wrong is told by our errors
+    salt = cipher.salt_of(path)
+    fresh = salt is None and not read_only and path.stat().st_size == 0
+    secret = cipher.secret_for(path, key) if salt is not None or fresh else None
+    if salt is None and secret is None:
+        return False
+    if secret is None:
+        raise cipher.missing_key(path)
+    db.execute(f"PRAGMA key = {cipher.clause(secret, salt or cipher.new_salt())}")
+    if salt is None:
+        try:
+            db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            db.execute(f"PRAGMA application_id = {APPLICATION}")  # writes the salt: whoever comes next finds it
+        except DriverError:  # another process was quicker, with a salt of its own
+            salt = cipher.salt_of(path)
+            if salt is None:
+                raise
+            db.execute(f"PRAGMA key = {cipher.clause(secret, salt)}")
+    return True
 
 
 def prepare(db: Connection, synchronous: str = "full") -> None:
@@ -83,9 +123,11 @@ def translate(error: Exception, path: Path | None) -> StorageError:
     if "locked" in low or "busy" in low:
         return StoreLocked(f"{where} is being written by another process: stop it, or choose another --db.")
     if "not a database" in low or "encrypted" in low:
-        return StoreUnreadable(f"{where} is not a grove-edge database (or it is encrypted): choose another --db.")
+        return StoreUnreadable(
+            f"{where} is not a grove-edge database (or it is damaged): choose another --db, or restore a backup."
+        )
     if any(sign in low for sign in ("malformed", "corrupt", "decode", "vtable", "blob", "no such table")):
-        return StoreUnreadable(f"{where} is damaged ({text}): restore it from a backup.")
+        return StoreUnreadable(f"{where} is damaged ({text}): restore it from a backup (grove-edge restore).")
     if "full" in low:
         return StoreUnwritable(f"No space left while writing {where}: free some space; nothing was half written.")
     if "readonly" in low or "read-only" in low or "unable to open" in low or "i/o" in low:

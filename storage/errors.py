@@ -1,7 +1,8 @@
 """Errors of the store.  Each has a stable `code` and a sentence that says what to do.
 
 StorageError             storage.error         anything else that SQLite refuses
-├── StoreUnreadable      storage.unreadable    not a database, wrong key, corrupt
+├── StoreUnreadable      storage.unreadable    not a database, or corrupt
+│   └── WrongKey         storage.key           encrypted, and the key is wrong or missing
 ├── StoreUnwritable      storage.unwritable    folder or file cannot be written, disk full
 ├── StoreLocked          storage.locked        another process writes
 ├── SchemaTooNew         storage.schema        made by a newer version
@@ -22,6 +23,10 @@ class StorageError(Exception):
 
 class StoreUnreadable(StorageError):
     code = "storage.unreadable"
+
+
+class WrongKey(StoreUnreadable):
+    code = "storage.key"
 
 
 class StoreUnwritable(StorageError):

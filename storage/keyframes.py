@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
+from storage import cipher
+from storage.cipher import Secret
 from storage.errors import BadRecord, NotFound, StoreUnwritable
 from storage.records import Keyframe, Us
 
@@ -27,10 +29,13 @@ def folder_of(database: Path) -> Path:
 
 
 class KeyframeFolder:
-    """Write, read and remove frames; `root` is made on the first write."""
+    """Write, read and remove frames; `root` is made on the first write.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    Frames beside an encrypted database are sealed with a key made from the same secret: `key`, else the process's own.
+    """
+
+    def __init__(self, root: Path, key: Secret | None = None) -> None:
+        self.root, self._key = root, key
 
     def save(self, t: Us, jpeg: bytes, width: int, height: int) -> Keyframe:
         """Store one frame durably and give the row that names it.  Raises StoreUnwritable.
@@ -40,9 +45,11 @@ class KeyframeFolder:
         digest = hashlib.sha256(jpeg).hexdigest()
         name = f"{t // _DAY_US:06d}/{t:017d}-{digest[:_HASH_CHARS]}.jpg"
         path = self.root / name
+        sealer = self.sealer()
+        data = jpeg if sealer is None else sealer.seal(name, jpeg)
         try:
-            if not (path.is_file() and path.stat().st_size == len(jpeg)):
-                self._write(path, jpeg)
+            if not (path.is_file() and path.stat().st_size == len(data)):
+                self._write(path, data)
         except OSError as error:
             raise StoreUnwritable(
                 f"A keyframe cannot be written to {self.root} ({error.strerror}): free some space or check permissions."
@@ -50,14 +57,52 @@ class KeyframeFolder:
         return Keyframe(t, name, digest, width, height, len(jpeg))
 
     def read(self, keyframe: Keyframe) -> bytes:
-        """The stored bytes.  Raises NotFound when the file is gone, BadRecord when it is not what was stored."""
+        """The frame as it was stored.
+
+        Raises NotFound when the file is gone, BadRecord when it is not what was stored, WrongKey without its key.
+        """
         try:
             data = self.path(keyframe.file).read_bytes()
         except OSError as error:
             raise NotFound(f"The keyframe {keyframe.file} is not there any more.") from error
+        if cipher.is_sealed(data):
+            data = cipher.unseal(cipher.secret_for(self.database, self._key), keyframe.file, data)
         if hashlib.sha256(data).hexdigest() != keyframe.sha256:
             raise BadRecord(f"The keyframe {keyframe.file} was changed after it was stored: restore it from a backup.")
         return data
+
+    @property
+    def database(self) -> Path:
+        """The database whose frames these are."""
+        return self.root.with_name(self.root.name.removesuffix(SUFFIX))
+
+    def sealer(self) -> cipher.Sealer | None:
+        """What seals these frames; None when the database is not encrypted.  Raises WrongKey without its key."""
+        salt = cipher.salt_of(self.database)
+        if salt is None:
+            return None
+        secret = cipher.secret_for(self.database, self._key)
+        if secret is None:
+            raise cipher.missing_key(self.database)
+        return cipher.Sealer(secret, salt)
+
+    def exchange(self, file: str, data: bytes) -> None:
+        """Put other bytes in the place of a frame, as they are, and overwrite the old ones; at every moment one is there.
+
+        Raises StoreUnwritable, BadRecord.
+        """
+        path = self.path(file)
+        try:
+            old = os.open(path, os.O_RDWR)
+            try:
+                self._write(path, data)
+                _zero(old)
+            finally:
+                os.close(old)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"The keyframe {file} cannot be written ({error.strerror}): free some space or check permissions."
+            ) from error
 
     def remove(self, file: str) -> bool:
         """Overwrite and delete one file; false when it was gone.  Raises StoreUnwritable."""
@@ -114,12 +159,19 @@ class KeyframeFolder:
 
 
 def _overwrite(path: Path) -> None:
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        for start in range(0, size, 1 << 20):
-            file.write(bytes(min(1 << 20, size - start)))
-        file.flush()
-        os.fsync(file.fileno())
+    handle = os.open(path, os.O_RDWR)
+    try:
+        _zero(handle)
+    finally:
+        os.close(handle)
+
+
+def _zero(handle: int) -> None:
+    """Overwrite an open file with zeros, on the disk."""
+    size, done = os.fstat(handle).st_size, 0
+    while done < size:
+        done += os.pwrite(handle, bytes(min(1 << 20, size - done)), done)
+    os.fsync(handle)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import owner, rewind
+from storage import backup, owner, rewind
 from storage import dump as dumping
+from storage.backup import Copied
+from storage.cipher import Secret
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.corrections import CorrectionWriter
 from storage.episodes import EpisodeWriter
@@ -92,8 +94,10 @@ class Store:
         *,
         read_only: bool,
         owned: int | None = None,
+        key: Secret | None = None,
     ) -> None:
         self.path, self.space, self.read_only = path, space, read_only
+        self._key = key
         self._owned = owned
         self._writer = writer
         self._lock = threading.RLock()
@@ -111,16 +115,19 @@ class Store:
         read_only: bool = False,
         own: bool = False,
         synchronous: str = "full",
+        key: Secret | None = None,
     ) -> Store:
         """Open (or create) a database; `path` None keeps it in memory.
 
         `space` is the embedding it is made with; a database that was made with another one is refused, because its
         vectors could not be compared.  `own` makes this process the only one that may grow it (see storage.owner).
+        `key` opens an encrypted one, or makes a new one encrypted; without it the process's own is asked for
+        (storage.cipher.provide).  Before an older file is brought up to date it is copied (storage.backup).
         Raises StorageError subclasses, each with what to do.
         """
         if path is not None and (read_only or not create) and not _exists(path):
             raise StoreUnreadable(f"There is no memory at {path} yet: run or replay something first, or check --db.")
-        db = connect(path, read_only=read_only)
+        db = connect(path, read_only=read_only, key=key)
         owned: int | None = None
         try:
             check_engine(db)
@@ -136,6 +143,8 @@ class Store:
             if not read_only:
                 prepare(db, synchronous)
                 wanted = stored or space or DEFAULT_SPACE
+                if stored is not None and behind and path is not None:
+                    backup.before_update(db, path, behind[0].__name__, key)
                 migrate(db, (wanted.id, wanted.dim))
                 stored = _space(db)  # of whoever was first, when two made the file at once
                 _fits(path, stored, space)
@@ -150,9 +159,9 @@ class Store:
         assert stored is not None
         if read_only and behind:  # made by an older version: bring it up to date, then read
             db.close()
-            cls.open(path, create=False).close()
-            return cls.open(path, space=space, read_only=True)
-        return cls(path, db, stored, read_only=read_only, owned=owned)
+            cls.open(path, create=False, key=key).close()
+            return cls.open(path, space=space, read_only=True, key=key)
+        return cls(path, db, stored, read_only=read_only, owned=owned, key=key)
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -212,10 +221,26 @@ class Store:
 
     def integrity(self) -> list[str]:
         """What SQLite's own check and the check for orphans find wrong; empty when all is well."""
+        with self._lock:
+            while self._free:  # FTS5 checks against what a connection remembers of its index: only a new one is right
+                self._free.pop().close()
         with self._reading() as db:
             found = [str(r[0]) for r in db.execute("PRAGMA integrity_check") if r[0] != "ok"]
             found += [f"orphan: {tuple(r)}" for r in db.execute("PRAGMA foreign_key_check")]
             return found + dumping.orphans(db)
+
+    def backup(self, target: Path) -> Copied:
+        """Copy the memory with its keyframes to `target` while it is in use; see storage.backup.
+
+        Raises StoreUnwritable, StoreLocked or StoreUnreadable; nothing is left half written.
+        """
+        if self.path is None:
+            raise StorageError("A memory that is kept in memory alone has nothing to back up: use --db.")
+        db = self._borrow()
+        try:
+            return backup.backup(db, self.path, target, self._key)
+        finally:
+            self._return(db)
 
     def close(self) -> None:
         """Close every connection; the WAL is folded into the file."""
@@ -262,7 +287,7 @@ class Store:
                 return self._writer
             if self._free:
                 return self._free.pop()
-        return connect(self.path, read_only=True)
+        return connect(self.path, read_only=True, key=self._key)
 
     def _check_open(self) -> None:
         if self._closed:
