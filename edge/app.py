@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from edge import config as settings
 from edge import forgetting
+from edge.answering import handler, session_asker
 from edge.bus import Bus
 from edge.capture.device import GlassesLink
 from edge.clock import US, Clock, ReplayClock, SystemClock
@@ -286,6 +287,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
         recorder=recorder, control=server, glasses=glasses,
     )  # fmt: skip
+    runtime.asker = session_asker(config, engines, bus, wall, text.embed, live=opened.live)
     made.append(runtime)
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not MODES[runtime.power.mode].vlm, engines.thinkers.unload)
@@ -348,6 +350,7 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
     handlers = {
         "health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop, "forget": forget,
     }  # fmt: skip
+    handlers["ask"] = handler(running)
     return ControlServer(control_path(), handlers)
 
 

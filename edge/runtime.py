@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from edge.agent.asking import Asker
 from edge.bus import Bus, Subscription
 from edge.capture.base import Speed
 from edge.capture.device import GlassesLink, read_device
@@ -91,6 +92,7 @@ class Runtime:
     control: ControlServer
     recorder: Recorder | None = None
     glasses: GlassesLink | None = None
+    asker: Asker | None = None
     wall: SystemClock = field(default_factory=SystemClock)
     stopping: threading.Event = field(default_factory=threading.Event)
     paused: threading.Event = field(default_factory=threading.Event)

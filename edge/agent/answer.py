@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from edge.agent import dispatch, followup
 from edge.agent.draft import Draft
+from edge.agent.glance import Glance
 from edge.agent.llm_check import spoken_sentences
 from edge.agent.llm_loop import SURE, Budget, Thinking, Thought
 from edge.agent.question import Query, understand
@@ -99,11 +100,13 @@ def ask(
     policy: Policy = "auto",
     previous: Query | None = None,
     mind: Mind | None = None,
+    glance: Glance | None = None,
     say: Say | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Answer:
     """Answer a question from what is known in the snapshot.
 
+    `glance` looks through the camera of a running device for questions about now.
     Policy `rules` needs no model; `auto` asks `mind` where the rules are not sure; `llm` lets it answer in any case.
     `say` gets the spoken sentences one by one, each as soon as it stands; `cancelled` is polled while a model works.
     `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name;
@@ -116,7 +119,7 @@ def ask(
     if policy == "llm" and mind is None:
         raise ConfigError("No language model is chosen to answer: set llm.agent to local or remote, or use auto.")
     text = _checked(question)
-    view = View(snapshot, now, offset_s, owner, embed)
+    view = View(snapshot, now, offset_s, owner, embed, glance)
     if previous is not None and not choices:
         text = followup.whole(text, view.zone, previous)
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from edge.agent.answer import Answer, Mind, Policy, Say, ask
+from edge.agent.glance import Glance
 from edge.agent.llm_loop import Budget
 from edge.agent.question import Query
 from edge.agent.view import Embed
@@ -43,10 +44,12 @@ class Asker:
         mono: Callable[[], int],
         embed: Embed | None = None,
         think: Callable[[], Language | None] | None = None,
+        glance: Glance | None = None,
     ) -> None:
-        self._config, self._mono, self._embed, self._think = config, mono, embed, think
+        self._config, self._mono, self._embed, self._think, self._glance = config, mono, embed, think, glance
         self._lock = threading.Lock()
         self._before: dict[str, Query] = {}
+        self._guessed: dict[str, Query] = {}
 
     def ask(
         self,
@@ -58,21 +61,31 @@ class Asker:
         choices: Sequence[str] | None = None,
         policy: Policy = "auto",
         conversation: str = "",
+        guess: bool = False,
         say: Say | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> Answer:
-        """Answer one question; `conversation` names who talks, for follow-ups.  Raises QuestionError, ConfigError."""
+        """Answer one question; `conversation` names who talks, for follow-ups.  Raises QuestionError, ConfigError.
+
+        A `guess` is not followed up on until `answered` says that its answer was wanted.
+        """
         began = self._mono()
         mind, note = self._mind(policy)
         found = ask(
             snapshot, question, now=now, offset_s=offset_s, owner=self._config.owner.name, choices=choices, embed=self._embed,
-            policy=policy, previous=self.previous(conversation), mind=mind, say=say, cancelled=cancelled,
+            policy=policy, previous=self.previous(conversation), mind=mind, glance=self._glance, say=say, cancelled=cancelled,
         )  # fmt: skip
-        if found.query is not None:
+        if found.query is not None and guess:
+            with self._lock:
+                self._guessed[conversation] = found.query
+        elif found.query is not None:
             self.remember(found.query, conversation)
         return replace(found, latency_ms=round((self._mono() - began) / 1000, 2), note=found.note or note)
 
-    def sentences(self, snapshot: Snapshot, question: str, *, now: Us, offset_s: int, policy: Policy = "auto", conversation: str = "") -> Iterator[str]:  # fmt: skip
+    def sentences(
+        self, snapshot: Snapshot, question: str, *, now: Us, offset_s: int, policy: Policy = "auto", conversation: str = "",
+        guess: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
         """The spoken sentences as they come; closing the iterator takes the question back.
 
         The snapshot is read by another thread until the iterator ends: leave it alone meanwhile.  Raises as `ask` does.
@@ -83,8 +96,8 @@ class Asker:
         def work() -> None:
             try:
                 self.ask(
-                    snapshot, question, now=now, offset_s=offset_s, policy=policy, conversation=conversation, say=said.put,
-                    cancelled=stop.is_set,
+                    snapshot, question, now=now, offset_s=offset_s, policy=policy, conversation=conversation, guess=guess,
+                    say=said.put, cancelled=stop.is_set,
                 )  # fmt: skip
                 said.put(None)
             except BaseException as error:  # noqa: BLE001  raised again where the sentences are taken
@@ -101,6 +114,13 @@ class Asker:
             stop.set()
             thread.join()
 
+    def answered(self, conversation: str = "") -> None:
+        """The answer to the last guess is being given: what follows may refer to it."""
+        with self._lock:
+            query = self._guessed.pop(conversation, None)
+            if query is not None:
+                self._before[conversation] = query
+
     def previous(self, conversation: str = "") -> Query | None:
         """The question before in a conversation, however long ago."""
         with self._lock:
@@ -115,6 +135,7 @@ class Asker:
         """Follow nothing any more: what was asked may name what was just erased."""
         with self._lock:
             self._before.clear()
+            self._guessed.clear()
 
     def _mind(self, policy: Policy) -> tuple[Mind | None, str]:
         """The model of the settings with its budget; without one, why (auto goes on by rules alone)."""

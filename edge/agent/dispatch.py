@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from edge.agent import (
+    present,
     rules_choice,
     rules_facts,
     rules_life,
@@ -65,7 +66,7 @@ RULES: dict[Form, Rule] = {
     "recipe_had": rules_choice.part_of,
     "amount": rules_choice.amount,
     "step_when": rules_choice.step_when,
-    "now": rules_facts.now,
+    "now": present.now,
     "lookup": rules_choice.which,
 }
 

@@ -1,4 +1,4 @@
-"""Plain look-up: the present, what was said about somebody, and anything else by the best matching words."""
+"""Plain look-up: what was said about somebody, and anything else by the best matching words."""
 
 from __future__ import annotations
 
@@ -16,34 +16,9 @@ from edge.retrieval.evidence import Evidence
 from edge.retrieval.skills import Skills
 from edge.retrieval.timephrase import Zone
 
-PRESENT_US = 10_000_000
 SURE = 0.63  # trust from which what was said is taken as the answer
 FAINT = 0.4  # covering less of the question than this, the words alone may have missed what was meant
 DATED = 0.45  # the same for dates: a wrong person is rarer there, and the date is the utterance's own
-
-
-def now(view: View, q: Query) -> Draft | None:
-    """The present: the newest window and the captions of the last ten seconds."""
-    last = view.snap.trace.last()
-    view.calls += 1
-    if last is None:
-        return Draft("text", None, "I don't know: nothing has been recorded yet.", confidence=0.2)
-    items = view.snap.trace.items(("caption", "event", "text", "speech"), last.t_end - 3 * PRESENT_US, last.t_end + 1)
-    recent = [i for i in items if i.t >= last.t_end - PRESENT_US] or items
-    low = q.text.lower()
-    kind = (
-        "text"
-        if re.search(r"\b(?:say|read|written)\b", low)
-        else "speech"
-        if re.search(r"talking|speaking", low)
-        else ""
-    )
-    chosen = [i for i in items if i.kind == kind] if kind else recent
-    if not chosen:
-        return Draft("text", None, "I don't know: I see nothing that tells.", confidence=0.2)
-    item = chosen[-1]
-    value = item.speaker if kind == "speech" else item.text
-    return Draft("text", value, f"{value}.", proof(chosen[::-1][:5]), 0.6)
 
 
 def lookup(view: View, q: Query) -> Draft:

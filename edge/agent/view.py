@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from edge.retrieval.timephrase import Us, Zone
 from storage.lookup import Stretch, all_words, phrase
 from storage.records import Item, ItemKind, SeenEntity
 from storage.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from edge.agent.glance import Fresh, Glance
 
 Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
 
@@ -45,8 +48,16 @@ class Scope:
 class View:
     """A snapshot made answerable.  Counts its reads in `calls`; holds nothing longer than one question."""
 
-    def __init__(self, snapshot: Snapshot, now: Us, offset_s: int, owner: str = "", embed: Embed | None = None) -> None:
-        self.snap, self.now, self.owner, self.embed = snapshot, now, owner, embed
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        now: Us,
+        offset_s: int,
+        owner: str = "",
+        embed: Embed | None = None,
+        glance: Glance | None = None,
+    ) -> None:
+        self.snap, self.now, self.owner, self.embed, self._glance = snapshot, now, owner, embed, glance
         self.calls = 0
         offsets: dict[Us, int] = {}
 
@@ -64,6 +75,10 @@ class View:
         self._around: dict[Us, list[Stretch]] = {}
         self._things: dict[int, list[SeenEntity]] = {}
         self._stretches: dict[tuple[object, ...], list[Item]] = {}
+
+    def look(self, question: str, *, read: bool, listen: bool) -> Fresh | None:
+        """A fresh look through the camera of a running device; None where none runs or no frame comes."""
+        return None if self._glance is None else self._glance.look(question, self.now, read=read, listen=listen)
 
     # -- scopes -------------------------------------------------------------------------------------------------
 

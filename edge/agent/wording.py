@@ -21,6 +21,13 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (rf"(?:was|were|is|are) (?P<x>(?:the|my) [\w -]+?) {_COLOUR}", r"did i see the \g<c> \g<x>"),
     (r"what (?:was|am|were) (?:i|we) looking at", "what did i see"),
     (r"(?:what|which)(?: (?:kind|sort|type) of)? (?P<x>[\w -]+?) (?:was|were) (?:it|that|those|they) (?:that |which )?(?:i|we) (?:saw|had seen)", r"which \g<x> did i see"),
+    # the present
+    (r"(?:read|read out|read aloud|read me|read to me) (?:this|that|it)(?: to me| aloud| out| for me)*", "what does this say"),
+    (r"what (?:do|can) (?:you|i) see(?: here| there| in front of (?:me|us|you))?", "what is in front of me"),
+    (r"(?:describe|what is) (?:what (?:you|i) see|what is in front of me|the view|the scene|my surroundings|around me)", "what is in front of me"),
+    (r"what (?:have|did) i (?:got|get|pick up) in my hands?", "what am i holding"),
+    (r"who (?:do|can) (?:you|i) hear(?: talking| speaking)?", "who is talking"),
+    (r"what (?:is|does) (?:written|printed) (?:here|there|on it|on this|on that)", "what does this say"),
     # writing
     (r"read (?:me |us |out |to me |aloud )*(?P<x>(?:the|that|this|my) .+)", r"what did \g<x> say"),
     (r"what(?: is| was| are| were) the (?:text|writing|words?|label|inscription|message) (?:written )?(?:on|at|in|of) (?P<x>.+)", r"what was written on \g<x>"),

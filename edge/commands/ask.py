@@ -29,6 +29,7 @@ from storage import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from edge.agent.answer import Policy
     from edge.agent.asking import Asker
     from storage import EmbeddingSpace
 
@@ -47,12 +48,43 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask the memory; the answer names its evidence."""
-    from edge.agent import context_file
-
     config = settings.load()
     question = question.encode("utf-8", "replace").decode("utf-8")  # a terminal may hand on bytes that are no text
-    clock = SystemClock()
     path = db_path(db)
+    value = None if when is not None else _by_device(path, question, policy, config)
+    if value is None:
+        value = _by_itself(path, question, policy, config, when)
+    say(value, as_json, _told(value))
+    if speak:
+        from edge.speaking import speak_now
+
+        for line in speak_now(str(value["answer"]), config):
+            typer.echo(line, err=True)
+
+
+def _by_device(path: Path, question: str, policy: str, config: settings.Config) -> dict[str, Any] | None:
+    """The answer of the device that runs on this memory, which can look and knows what was asked before; None without one."""
+    from edge.app import control_path
+    from edge.server.control import ControlClient, NotRunning, Refused
+
+    client = ControlClient(control_path(), config.llm.agent_seconds + 30)
+    try:
+        said = client.call("ask", question=question, policy=policy, db=str(path.resolve()))
+    except NotRunning:
+        return None
+    except Refused as error:
+        if error.remote_code == "control.unknown":  # an older version runs
+            return None
+        raise
+    answer = said.get("answer")
+    return answer if isinstance(answer, dict) else None
+
+
+def _by_itself(path: Path, question: str, policy: Policy, config: settings.Config, when: str | None) -> dict[str, Any]:
+    """The answer straight from the file."""
+    from edge.agent import context_file
+
+    clock = SystemClock()
     with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
         now = moment(when) or clock.now()
         offset_s = wearer_offset(snapshot)
@@ -62,13 +94,7 @@ def ask(
             found = asking.ask(snapshot, question, now=now, offset_s=offset_s, policy=policy)
         if found.query is not None:
             context_file.keep(path, found.query, offset_s)
-        value = found.to_json()
-    say(value, as_json, _told(value))
-    if speak:
-        from edge.speaking import speak_now
-
-        for line in speak_now(str(value["answer"]), config):
-            typer.echo(line, err=True)
+        return found.to_json()
 
 
 def evaluate(

@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 
 from storage.records import Episode, Item, Moment, Pattern, SeenEntity, Us, Window
 
-Kind: TypeAlias = Literal["window", "moment", "episode", "pattern", "keyframe"]
+Kind: TypeAlias = Literal["window", "moment", "episode", "pattern", "keyframe", "view", "fact", "frame"]
 
 INSTANT_US: Us = 1_000_000  # an event or utterance is a point in time: its evidence lasts a second from there
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A piece of the memory: kind and id ("w12", "m3", "e4", "p2", "k9"), its time in microseconds UTC, its text.
+    """A piece of the memory: kind and id ("w12", "m3", "e4", "p2", "k9", "v5", "f6"; "now" is a frame that is not stored), its time in microseconds UTC, its text.
 
     `score` orders the results of one call (higher is better, scales differ between calls); 0 where order is time alone.
     """
