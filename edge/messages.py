@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from storage.context_records import Fact
 from storage.records import Decision, Episode, Gap, Intention, Pattern, Service, Window
 
 Image: TypeAlias = npt.NDArray[np.uint8]  # (height, width, 3), BGR
@@ -85,6 +86,13 @@ class IntentionChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class FactChanged:
+    """A fact can be told now, or no longer."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceAsked:
     """An expert asks for a service; it is stored, not yet decided on."""
 
@@ -128,6 +136,7 @@ Message: TypeAlias = (
     | EpisodeClosed
     | PatternChanged
     | IntentionChanged
+    | FactChanged
     | ServiceAsked
     | ServiceDecided
     | Say

@@ -31,6 +31,7 @@ TOPICS: tuple[Topic, ...] = (
     Topic("episodes", m.EpisodeClosed, 64, "never_drop"),
     Topic("patterns", m.PatternChanged, 64, "drop_oldest"),
     Topic("intentions", m.IntentionChanged, 64, "drop_oldest"),
+    Topic("facts", m.FactChanged, 64, "drop_oldest"),
     Topic("services", m.ServiceAsked, 64, "never_drop"),
     Topic("decisions", m.ServiceDecided, 64, "drop_oldest"),
     Topic("voice", m.Say, 16, "drop_oldest"),

@@ -50,7 +50,7 @@ class GraphReader:
 
     def find(self, name: str, kind: NodeKind | None = None) -> list[Node]:
         """The nodes of that very name or with it as another name (case does not count), in the order they came."""
-        key = name.strip().casefold()
+        key = " ".join(name.split())
         rows = self._db.execute(
             "SELECT id FROM node WHERE name = ? AND known <= ? UNION SELECT node_id FROM alias WHERE name = ? AND known <= ?",
             (key, self._until, key, self._until),
@@ -141,7 +141,7 @@ class GraphWriter:
         else:
             node_id = int(row[0])
             self._db.execute("UPDATE node SET known = ? WHERE id = ? AND known > ?", (known, node_id, known))
-        if alias and alias != name:
+        if alias and alias.casefold() != name.casefold():
             self._db.execute(
                 "INSERT INTO alias(node_id, name, window_id, known) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT(name, node_id) DO UPDATE SET known = excluded.known, window_id = excluded.window_id "

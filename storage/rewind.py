@@ -20,12 +20,13 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
             (recording, until),
         )
     ]
+    gone = views(db, until, recording)
     if not episodes:
-        return 0
+        return gone
     marks = ",".join("?" * len(episodes))
     refs = [f"e{i}" for i in episodes]
     # What rests on them: versions of their patterns and services that cite them, made at or after that time.
-    gone: int = context(db, until, recording, episodes)
+    gone += context(db, until, recording, episodes)
     patterns = [
         r[0] for r in db.execute(f"SELECT DISTINCT pattern_id FROM edge WHERE episode_id IN ({marks})", episodes)
     ]
@@ -59,19 +60,24 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
     return gone
 
 
-def context(db: Connection, until: Us, recording: str, episodes: list[int]) -> int:
-    """Take back views, edges of the graph and support of facts that came with these episodes; returns how many rows."""
-    gone: int = 0
-    views = [
+def views(db: Connection, until: Us, recording: str) -> int:
+    """Take back views of a recording known after `until`; returns how many."""
+    found = [
         row[0]
         for row in db.execute(
-            "SELECT v.id FROM view v JOIN recording r ON r.id = v.recording_id WHERE r.name = ? AND v.known > ?",
-            (recording, until),
+            "SELECT v.id FROM view v JOIN recording r ON r.id = v.recording_id WHERE v.known > ? AND r.name = ?",
+            (until, recording),
         )
     ]
-    for view in views:
+    for view in found:
         db.execute("DELETE FROM view_vec WHERE rowid = ?", (view,))
-        gone += db.execute("DELETE FROM view WHERE id = ?", (view,)).rowcount
+        db.execute("DELETE FROM view WHERE id = ?", (view,))
+    return len(found)
+
+
+def context(db: Connection, until: Us, recording: str, episodes: list[int]) -> int:
+    """Take back edges of the graph and support of facts that came with these episodes; returns how many rows."""
+    gone: int = 0
     marks = ",".join("?" * len(episodes))
     ends = {
         node

@@ -56,6 +56,14 @@ class ViewReader:
             (window_id, window_id, window_id, self._until, self._until),
         )
 
+    def of_block(self, recording: str, scale_s: int, t_block: Us) -> View | None:
+        """The view of one stretch, if there is one."""
+        found = self._rows(
+            f"WHERE r.name = ? AND v.scale_s = ? AND v.t_block = ? AND {_NEWEST}",
+            (recording, scale_s, t_block, self._until, self._until),
+        )
+        return found[0] if found else None
+
     def newest_of(self, rows: list[int]) -> dict[int, View]:
         """Views by row, only where that row is the newest known version of its stretch."""
         found: dict[int, View] = {}

@@ -16,6 +16,7 @@ from edge.clock import US
 from edge.config import Growth as Constants
 from edge.config import Memory
 from edge.memory import episodes, intentions, moments, patterns
+from edge.memory.context import Context
 from edge.memory.patterns import Embed
 from edge.memory.segmenter import HISTORY, Anchors, Cut, Segmenter, anchors_of
 from edge.messages import EpisodeClosed, IntentionChanged, Message, PatternChanged, WindowCommitted
@@ -34,10 +35,12 @@ class Growth:
         self._segmenter = Segmenter(self._constants)
         self._unit: list[tuple[Window, Anchors]] = []
         self._recording = ""
+        self._context = Context(memory, embed)
         with store.snapshot() as snapshot:
             last = snapshot.trace.newest_stored()
             if last is not None:
                 self._load(snapshot, last)
+                self._context.load(snapshot, last)
 
     def step(self, window: Window) -> list[Message]:
         """Take in one window (its id is 0): store it, extend or cut, consolidate what was cut.
@@ -54,6 +57,7 @@ class Growth:
             if cut == "gap":
                 known = unit[-1][0].t_end + round(self._constants.gap_s * US)
                 messages += self._close(tx, unit, cut, known, 0)
+                self._context.pause(tx, known)
                 unit = []
             window_id = tx.trace.add(window, vector)
             window = replace(window, id=window_id)
@@ -67,7 +71,10 @@ class Growth:
                 closed += self._close(tx, unit, full, window.known, window_id)
                 unit = []
             messages.append(WindowCommitted(window))
-            messages += self._intend(tx, window)
+            intended = self._intend(tx, window)
+            messages += intended
+            messages += self._context.window(tx, window)
+            messages += self._context.intended(tx, intended, window.known)
             messages += closed
         self._unit = unit
         if window.recording != self._recording:  # another stream: what was usual there tells nothing here
@@ -82,13 +89,15 @@ class Growth:
         Called before each step with the time of the arriving window, now and then while live, and at the end of a
         recording.  If the recording goes on after all, step() takes it back.
         """
-        if not self._unit:
+        last = self._unit[-1][0] if self._unit else self._context.last
+        if last is None:
             return []
-        known = self._unit[-1][0].t_end + round(self._constants.gap_s * US)
+        known = last.t_end + round(self._constants.gap_s * US)
         if now < known:
             return []
         with self._store.transaction() as tx:
-            messages = self._close(tx, self._unit, "gap", known, 0)
+            messages = self._close(tx, self._unit, "gap", known, 0) if self._unit else []
+            self._context.pause(tx, known)
         self._unit = []
         return messages
 
@@ -121,13 +130,14 @@ class Growth:
             return unit
         snapshot = tx.snapshot()
         last = snapshot.trace.last(window.recording)
+        if last is None or window.t_start - last.t_end > self._constants.gap_s * US:
+            return unit
         closed = snapshot.episodes.last(window.recording)
-        if last is None or closed is None or closed.cut != "gap" or closed.last_window != last.id:
-            return unit
-        if window.t_start - last.t_end > self._constants.gap_s * US:
-            return unit
         tx.rewind(last.t_end, window.recording)
+        if closed is None or closed.cut != "gap" or closed.last_window != last.id:
+            return unit
         self._load(tx.snapshot(), last)
+        self._context.load(tx.snapshot(), last)
         return list(self._unit)
 
     def _intend(self, tx: Transaction, window: Window) -> list[Message]:
@@ -147,6 +157,7 @@ class Growth:
         """Close a unit: the episode, its moments, its pattern, in this order."""
         windows = [w for w, _ in unit]
         first, last = windows[0], windows[-1]
+        before = tx.snapshot(known).episodes.last(first.recording)
         texts = episodes.write(windows)
         episode = Episode(
             recording=first.recording,
@@ -173,6 +184,7 @@ class Growth:
         if not empty:
             pattern, new = patterns.absorb(tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory)
             messages.append(PatternChanged(pattern, new))
+            messages += self._context.episode(tx, episode, windows, before, messages)
         return messages
 
 

@@ -53,10 +53,10 @@ CREATE UNIQUE INDEX view_chain ON view(recording_id, scale_s, t_block, version);
 CREATE INDEX view_known ON view(known);
 CREATE INDEX view_time ON view(scale_s, t_start);
 CREATE TABLE node(
-    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, known INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL COLLATE NOCASE, known INTEGER NOT NULL);
 CREATE UNIQUE INDEX node_name ON node(name, kind);
 CREATE TABLE alias(
-    id INTEGER PRIMARY KEY, node_id INTEGER NOT NULL REFERENCES node(id), name TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, node_id INTEGER NOT NULL REFERENCES node(id), name TEXT NOT NULL COLLATE NOCASE,
     window_id INTEGER NOT NULL REFERENCES window(id), known INTEGER NOT NULL);
 CREATE UNIQUE INDEX alias_name ON alias(name, node_id);
 CREATE INDEX alias_node ON alias(node_id);

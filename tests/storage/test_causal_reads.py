@@ -132,6 +132,9 @@ CALLS: dict[str, Call] = {
     "views.get": lambda s, h, r: each(ALL_IDS, s.views.get),
     "views.between": lambda s, h, r: (s.views.between(), s.views.between(*span(h, r), scale_s=180, limit=4)),
     "views.of_window": lambda s, h, r: [s.views.of_window(i) for i in ALL_IDS],
+    "views.of_block": lambda s, h, r: [
+        s.views.of_block(w.recording, 180, w.t_start // (180 * US) * 180 * US) for w in h.windows
+    ],
     "views.newest_of": lambda s, h, r: s.views.newest_of(ALL_IDS),
     "views.count": lambda s, h, r: s.views.count(),
     "looks.alike": lambda s, h, r: [
