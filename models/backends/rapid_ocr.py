@@ -8,6 +8,7 @@ the full size and street signs still read. Text direction is not classified: wor
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from models.roles import Frame, TextLine
 
 
 class RapidOcr:
-    """An OCR. Not for several threads at once."""
+    """An OCR; callers from several threads take turns, so that a question need not wait for a whole window."""
 
     id = "pp-ocrv6-small"
 
@@ -49,6 +50,7 @@ class RapidOcr:
         except Exception as error:  # rapidocr raises its own, omegaconf's and onnxruntime's errors
             raise LoadError(f"RapidOCR cannot load its models: {error}") from error
         self._min_score = min_score
+        self._turn = threading.Lock()
 
     def read(self, frame: Frame) -> tuple[TextLine, ...]:
         """Lines of score >= min_score, top to bottom. Raises InputError, OutputError."""
@@ -56,7 +58,8 @@ class RapidOcr:
         if self._engine is None:
             raise LoadError("The text reader was closed.")
         try:
-            result = self._engine(frame, use_det=True, use_cls=False, use_rec=True)
+            with self._turn:
+                result = self._engine(frame, use_det=True, use_cls=False, use_rec=True)
         except Exception as error:
             raise OutputError(f"RapidOCR failed on a frame of shape {frame.shape}: {error}") from error
         finally:
