@@ -2,14 +2,19 @@
 
 The deterministic rules are GROVE's: a cut is forced at a recording gap, at a local day change and at the length cap;
 no semantic judgement before the open unit holds a minimum of frames; without a judgement the unit goes on.
-The semantic judgement compares stable anchors (activity, place, objects, people) of the arriving window with those of
-the newest windows of the open unit.  Its threshold adapts to the stream, causally: a window is a boundary when it is
-clearly less alike than this stream's windows usually are.
+
+The semantic judgement is about stable anchors: things, deeds, places, people, labels in force.  While an activity goes
+on, the same few come back again and again; where it changes, many come in that had been away for long.  So the two
+newest windows are taken together, each of their anchors counts by how long it had been away before them, words that
+announce and acts that close add a little, and the sum, the turnover, is held against what this stream's turnover
+usually is.  Nothing is learned from other streams and
+nothing is read that comes later.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,113 +24,137 @@ import numpy as np
 
 from edge.clock import US, local_day
 from edge.config import Growth
-from edge.memory.text import content
+from edge.memory.text import content, telling
 from storage.records import Window
 from storage.vectors import Vector
 
 Cut: TypeAlias = Literal["gap", "day", "cap", "change"]
 
-HISTORY = 60  # windows whose novelty tells what is usual in this stream
+BLOCK = 2  # newest windows taken together: a change inside the last one shows only once the arriving one is there
+HISTORY = 60  # turnovers that tell what is usual in this stream
 MIN_HISTORY = 3
-FLOOR = 0.4  # a window more alike than this never starts an episode, however calm the stream
-CEILING = 0.88  # a window less alike than this always may
-SPREAD = 0.4  # how many deviations above the usual novelty a boundary lies
+USUAL = 0.6  # share of the usual turnovers that a change exceeds
+FLOOR = 0.2  # a window of whose anchors less than this share comes in is no change, however calm the stream
+CLEAR = (0.5, 4.0)  # share and turnover that make it one before anything is known of the stream
+SAME = 0.92  # cosine from which a block tells the same as before in other words
+CUE = 0.15  # what each word that announces something new adds, up to three of them, and each act that closes
+MAX_LABEL = 24  # words; longer texts tell of much at once and are no label
+
+_CUES = re.compile(
+    r"\b(next|now|let['\u2019]?s|go ahead|going to|gonna|want you to|first|last|finally|after that|start)\b",
+    re.IGNORECASE,
+)
+_CLOSING = frozenset(
+    content(
+        "put return close shut discard throw hang turn switch wash rinse wipe clean dry finish leave flush tidy store pack"
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
     """What stays while an activity goes on; `vector` has shape (dim,), all zero when nothing was perceived."""
 
-    activity: frozenset[str]
-    objects: frozenset[str]
-    place: frozenset[str]
-    people: frozenset[str]
+    things: frozenset[str]
+    cues: int  # words that announce something new
+    closings: int  # acts that close something
     vector: Vector
+    t_start: int
+    t_end: int
 
     @property
     def empty(self) -> bool:
         """Nothing perceived: ambiguous, so it never causes a cut."""
-        return not (self.activity or self.objects or self.place or self.people)
+        return not self.things
 
 
 def anchors_of(window: Window, vector: Vector) -> Anchors:
     """The anchors of one window.
 
     Detectors tell what is there and what changed, not what is done: their sentences are the same whatever goes on, so
-    of a light window only the things, the words read and the look of the scene are anchors.
+    of a light window only the things, the words read, the wearer's deeds and the place are anchors.  Captions count
+    where nothing else was perceived.  What is said wanders while an activity goes on; only who is there anchors.
     """
     light = window.made_by == "light"
     deeds = [e for e in window.events if not light or e.subject == "wearer"]
-    objects = [e.name for e in window.entities] + [e.object for e in deeds] + [x.text for x in window.texts]
-    actions = [e.action for e in deeds]
+    found = _words("thing", [e.name for e in window.entities] + [e.object for e in deeds])
+    found |= _words("thing", [x.text for x in window.texts if telling(x.text)])
+    found |= _words("deed", [e.action for e in deeds])
+    found |= _words("place", [window.scene, *(e.location or "" for e in window.entities if not light)])
+    found |= {f"who:{s.speaker}" for s in window.speech} - {"who:wearer", "who:other"}
     if not light:
-        actions.append(window.description)
-        if not window.events:
-            actions += [c.text for c in window.captions]
-    places = [window.scene] + ([] if light else [e.location or "" for e in window.entities])
-    people = {s.speaker for s in window.speech} - {"wearer", "other"}
-    return Anchors(_words(actions), _words(objects), _words(places), frozenset(people), vector)
-
-
-def novelty(arriving: Anchors, recent: Sequence[Anchors]) -> float | None:
-    """How unlike the recent windows the arriving one is, 0 (the same) to 1; None when one side shows nothing.
-
-    Each kind of anchor that both sides have gives the share of the arriving window's anchors that the recent ones
-    lack; the embedding gives 1 - cosine.  The mean over what can be compared is the novelty.
-    """
-    seen = [a for a in recent if not a.empty]
-    if arriving.empty or not seen:
-        return None
-    parts: list[tuple[float, float]] = []
-    for name, weight in (("activity", 1.0), ("objects", 1.0), ("place", 0.5), ("people", 0.5)):
-        now: frozenset[str] = getattr(arriving, name)
-        before: frozenset[str] = frozenset().union(*(getattr(a, name) for a in seen))
-        if now and before:
-            overlap = len(now & before) / min(len(now), max(1, len(before)))
-            parts.append((weight, 1.0 - overlap))
-    if arriving.vector.any():
-        old = np.mean([a.vector for a in seen if a.vector.any()] or [np.zeros_like(arriving.vector)], axis=0)
-        length = float(np.linalg.norm(old)) * float(np.linalg.norm(arriving.vector))
-        if length > 0:
-            parts.append((1.0, 1.0 - max(0.0, float(old @ arriving.vector) / length)))
-    total = sum(w for w, _ in parts)
-    return sum(w * n for w, n in parts) / total if total else None
+        own = {c.text.strip().lower() for c in window.captions}
+        parts = {p.strip() for p in window.description.split(";")}
+        found |= _words("label", [p for p in parts if p.lower() not in own and len(p.split()) <= MAX_LABEL])
+        if not (window.events or window.entities):
+            found |= _words("told", [c.text for c in window.captions] or [window.description])
+    cues = sum(len(_CUES.findall(s.text)) for s in window.speech)
+    closings = len(_CLOSING.intersection(w for e in deeds for w in content(e.action)))
+    return Anchors(frozenset(found), cues, closings, vector, window.t_start, window.t_end)
 
 
 class Segmenter:
-    """Decides on each arriving window; its only state is the novelty of earlier windows, given back by `prime`."""
+    """Decides on each arriving window; its only state is what earlier windows leave in it, given back by `prime`."""
 
     def __init__(self, growth: Growth) -> None:
         self._growth = growth
+        self._forget = round(growth.cap_s * US)  # away for as long as an episode may last: as good as never seen
+        self._decay = growth.anchors * growth.window_s * US
         self._history: deque[float] = deque(maxlen=HISTORY)
-        self._latest: deque[Anchors] = deque(maxlen=growth.anchors)
+        self._latest: deque[Anchors] = deque(maxlen=growth.anchors + BLOCK - 1)
+        self._seen: dict[str, int] = {}  # anchor -> end of the last window before the block that had it
 
     def prime(self, earlier: Iterable[Anchors]) -> bool:
         """Start as if these windows (oldest first) had just passed; false when more are needed to be exact."""
         self._history.clear()
         self._latest.clear()
+        self._seen.clear()
+        first: int | None = None
         exact = 0
         for anchors in earlier:
-            full = len(self._latest) == self._latest.maxlen
-            exact += self.note(anchors) and full
+            first = anchors.t_start if first is None else first
+            whole = self._block(anchors)[0].t_start - first > self._forget
+            exact += self.note(anchors) and whole
         return exact >= HISTORY
 
     def note(self, anchors: Anchors) -> bool:
-        """Remember how novel a window was against the ones before it, whatever unit they were in; true if it told."""
-        value = novelty(anchors, tuple(self._latest))
-        if value is not None:
+        """Remember a window, whatever unit it is in; true if it tells what is usual."""
+        if self._latest and anchors.t_start - self._latest[-1].t_end > self._growth.gap_s * US:
+            for old in self._block(anchors)[:-1]:  # a block does not reach over a gap
+                self._leave(old)
+            self._latest.clear()
+        value = self.turnover(anchors)[0] if len(self._latest) >= BLOCK - 1 else 0.0  # a start tells of no going on
+        if value > 0:
             self._history.append(value)
-        if not anchors.empty:
-            self._latest.append(anchors)
-        return value is not None
+        if len(self._latest) >= BLOCK - 1:
+            self._leave(self._latest[-(BLOCK - 1)])
+        self._latest.append(anchors)
+        if len(self._seen) > 4 * len(anchors.things) + 4096:  # bounded by what an episode can hold
+            horizon = anchors.t_start - 2 * self._forget
+            self._seen = {thing: t for thing, t in self._seen.items() if t >= horizon}
+        return value > 0
+
+    def turnover(self, arriving: Anchors) -> tuple[float, float]:
+        """How much comes in with the block that ends in this window, and the share of this window's anchors that does.
+
+        An anchor that had been away for t before the block counts 1 - exp(-t / decay); 0 for an empty window.
+        """
+        if arriving.empty:
+            return 0.0, 0.0
+        held = self._block(arriving)
+        start = held[0].t_start
+        away = {thing: self._away(thing, start) for a in held for thing in a.things}
+        total = math.fsum(away.values())  # fsum: the same in any order
+        signs = min(3, sum(a.cues for a in held)) + min(3, sum(a.closings for a in held[:-1]))
+        share = math.fsum(away[thing] for thing in arriving.things) / len(arriving.things)
+        return total * (1 + CUE * signs), share
 
     @property
-    def threshold(self) -> float:
-        """Novelty from which a window starts a new episode, given what has been usual so far."""
+    def threshold(self) -> float | None:
+        """Turnover from which a window starts a new episode; None while too little is known of the stream."""
         if len(self._history) < MIN_HISTORY:
-            return CEILING
-        values = np.asarray(self._history)
-        return float(min(CEILING, max(FLOOR, values.mean() + SPREAD * values.std())))
+            return None
+        return float(np.quantile(np.asarray(self._history), USUAL))
 
     def before(self, unit: Sequence[tuple[Window, Anchors]], window: Window, anchors: Anchors) -> Cut | None:
         """Whether the open unit ends before this window, and why."""
@@ -138,17 +167,43 @@ class Segmenter:
             return "day"
         if window.t_end - first.t_start > growth.cap_s * US:
             return "cap"
-        if sum(w.frames for w, _ in unit) < growth.min_frames:
+        if sum(w.frames for w, _ in unit) < growth.min_frames or len(unit) < BLOCK:
             return None
-        value = novelty(anchors, [a for _, a in unit[-growth.anchors :]])
-        return "change" if value is not None and value >= self.threshold else None
+        value, share = self.turnover(anchors)
+        if share < FLOOR or self._same(anchors):
+            return None
+        usual = self.threshold
+        if usual is None:
+            return "change" if share >= CLEAR[0] and value >= CLEAR[1] else None
+        return "change" if value >= usual else None
 
     def after(self, unit: Sequence[tuple[Window, Anchors]]) -> Cut | None:
         """Whether the unit, this window included, has reached the cap."""
         length = unit[-1][0].t_end - unit[0][0].t_start
         return "cap" if length >= math.floor(self._growth.cap_s * US) else None
 
+    def _block(self, arriving: Anchors) -> list[Anchors]:
+        return [*list(self._latest)[-(BLOCK - 1) :], arriving]
 
-def _words(texts: Iterable[str]) -> frozenset[str]:
-    """Content words; numbers change all the time and anchor nothing."""
-    return frozenset(w for text in texts for w in content(text) if not any(c.isdigit() for c in w))
+    def _leave(self, anchors: Anchors) -> None:
+        self._seen.update(dict.fromkeys(anchors.things, anchors.t_end))
+
+    def _away(self, thing: str, start: int) -> float:
+        last = self._seen.get(thing)
+        if last is None or start - last > self._forget:
+            return 1.0
+        return 1.0 - math.exp(-max(0, start - last) / self._decay)
+
+    def _same(self, arriving: Anchors) -> bool:
+        """Whether the arriving window means the same as the recent ones, by their embeddings."""
+        before = [a.vector for a in self._latest if a.vector.any()]
+        if not before or not arriving.vector.any():
+            return False
+        old = np.mean(before, axis=0)
+        length = float(np.linalg.norm(old)) * float(np.linalg.norm(arriving.vector))
+        return length > 0 and float(old @ arriving.vector) / length >= SAME
+
+
+def _words(kind: str, texts: Iterable[str]) -> set[str]:
+    """Content words as anchors of a kind; numbers change all the time and anchor nothing."""
+    return {f"{kind}:{w}" for text in texts for w in content(text) if not any(c.isdigit() for c in w)}
