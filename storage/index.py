@@ -172,6 +172,11 @@ class Piece:
         offset = self.column("offset")
         return self.head.first + (at if offset is None else offset[at]).astype(np.int64)
 
+    def places(self, ids: Array) -> Array:
+        """The positions of rows by their ids, all of which it holds."""
+        offset = self.column("offset")
+        return ids - self.head.first if offset is None else np.searchsorted(offset, ids - self.head.first)
+
     def words(self) -> Words | None:
         """Its words when they are held together; None when they are stored term by term."""
         if self.part is not None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint64]
 
+_EIGHT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
 _HEAD = np.dtype([("step", "<f4"), ("square", "<f4")])
 
 
@@ -60,6 +61,21 @@ def hamming(columns: Codes, query: Codes) -> npt.NDArray[np.uint16]:
     total: npt.NDArray[np.uint16] = np.bitwise_count(columns[0] ^ query[0]).astype(np.uint16)
     for column, word in zip(columns[1:], query[1:], strict=True):
         total += np.bitwise_count(column ^ word)
+    return total
+
+
+def lean(columns: Codes, query: Floats) -> Floats:
+    """How far n codes (words, n) lean towards a query (dim,): finer than counting bits, at ten times the cost.
+
+    The sum of the turned query's coordinates where a code has its bit set, eight of them looked up at a time.
+    """
+    dim = query.shape[0]
+    turned = query @ _rotation(dim, words_of(dim) * 64)
+    sums = _EIGHT @ turned.reshape(-1, 8).T  # (256, bytes of a code)
+    octets = np.ascontiguousarray(columns.T).view(np.uint8)
+    total: Floats = np.zeros(octets.shape[0], dtype=np.float32)
+    for at in range(octets.shape[1]):
+        total += sums[:, at].take(octets[:, at])
     return total
 
 

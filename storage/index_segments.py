@@ -2,8 +2,9 @@
 
 A segment covers the rows of one stratum with ids first..last and is never changed: rows that are deleted or rewritten
 take their segment with them (triggers of the schema do that, in the same transaction), and what is left of its rows is
-indexed anew.  Small segments are written every SEAL rows with their words packed into one blob; FAN of them are merged
-into one whose postings stand term by term, so that a query over years reads one run of the B-tree for each word.
+indexed anew.  Small segments are written every SEAL rows with their words packed into one blob; neighbours are merged,
+STEP at a time, at last into one whose postings stand term by term: a query over years reads one run of the B-tree for
+each word.
 Because all of it lives in the database it is encrypted with it, erased with it and whole after a crash.
 """
 
@@ -23,9 +24,9 @@ from storage.index_strata import GROUNDS, Ground
 from storage.index_text import counted
 
 SEAL = 2048
-FAN = 32
-SPAN = SEAL * FAN  # rows, and the reach of ids, of a merged segment: positions are 16 bits
-_PACKED_MOST = 4 * SEAL
+STEP = 8
+SPAN = 32 * SEAL  # rows, and the reach of ids, of a merged segment: positions are 16 bits
+_PACKED_MOST = STEP * SEAL
 
 Array = npt.NDArray[Any]
 # What is kept of each row, and as what.  A column that would say nothing is left out: see Part.
@@ -320,16 +321,21 @@ def _seal(db: Connection, ground: Ground, after: int, last: int, *, least: int) 
 
 
 def _merge(db: Connection, ground: Ground) -> None:
-    """Put runs of small neighbours together once they are FAN, or reach as far as a segment can."""
-    run: list[Head] = []
-    for head in heads(db, ground):
-        if run and (not head.packed or head.last - run[0].first >= SPAN):
-            _merge_run(db, ground, run)
-            run = []
-        if head.packed:
-            run.append(head)
-    if len(run) >= FAN or sum(h.rows for h in run) >= SPAN - SEAL:
-        _merge_run(db, ground, run)
+    """Put small neighbours together: STEP of those as they were written, then all that one segment can reach over."""
+    for fresh in (True, False):
+        run: list[Head] = []
+        for head in heads(db, ground):
+            fits = head.packed and (head.rows < SEAL * STEP) is fresh
+            stuck = not head.packed or (fits and bool(run) and head.last - run[0].first >= SPAN)
+            if stuck:  # what lies between whole segments, or reaches too far, will not grow any more
+                _merge_run(db, ground, run)
+            if stuck or not fits:
+                run = []
+            if fits:
+                run.append(head)
+            if sum(h.rows for h in run) >= (SEAL * STEP if fresh else SPAN - SEAL):
+                _merge_run(db, ground, run)
+                run = []
 
 
 def _merge_run(db: Connection, ground: Ground, run: list[Head]) -> None:
@@ -338,7 +344,8 @@ def _merge_run(db: Connection, ground: Ground, run: list[Head]) -> None:
     parts = [loaded(db, h) for h in run]
     for old in run:
         db.execute("DELETE FROM segment WHERE id = ?", (old.id,))
-    write(db, ground, merged(parts), packed=False)
+    whole = merged(parts)
+    write(db, ground, whole, packed=whole.head.rows < SPAN - SEAL)
 
 
 def loaded(db: Connection, head: Head) -> Part:
