@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edge.commands import ask, care, firmware, memory, proactive, replaying, running
+from edge.commands import ask, care, context, firmware, forget, memory, proactive, replaying, running
 from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 from edge.keys import use_configured_keys
@@ -40,10 +40,15 @@ app.command("episodes")(memory.episodes)
 app.command("moments")(memory.moments)
 app.command("patterns")(memory.patterns)
 app.command("intentions")(memory.intentions)
+app.command("facts")(context.facts)
+app.command("views")(context.views)
+app.command("correct")(context.correct)
+app.command("corrections")(context.corrections)
 app.command("alerts")(memory.alerts)
 app.command("why")(memory.why)
 app.command("export")(memory.export)
 app.add_typer(standing, name="standing")
+app.add_typer(context.procedures, name="procedures")
 
 app.command("doctor")(care.doctor)
 app.command("setup")(care.setup)

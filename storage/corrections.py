@@ -49,6 +49,13 @@ class Amendments:
                 text = f"{text.rstrip()} (The owner says: {effect.new})" if effect.new not in text else text
         return text
 
+    def speaker(self, ref: str, speaker: str) -> str:
+        """Who spoke, by the name the owner gives."""
+        for effect in self.effects.get(ref, ()):
+            if effect.kind == "replace" and effect.old == speaker:
+                return effect.new
+        return speaker
+
     def denied(self, ref: str) -> bool:
         """Whether the owner says that it was not so."""
         return any(e.kind == "deny" for e in self.effects.get(ref, ()))
@@ -115,6 +122,9 @@ class Amendments:
         ref = f"o{item.id}"
         if ref not in self.effects:
             return item
+        speaker = self.speaker(ref, item.speaker) if item.speaker else ""
+        if speaker != item.speaker:
+            return replace(item, speaker=speaker)
         return replace(item, text=self.text(ref, item.text), object=self.text(ref, item.object) if item.object else "")
 
     def _episode(self, episode: Episode) -> Episode:

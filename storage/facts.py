@@ -120,15 +120,27 @@ class FactWriter:
     def move(self, fact_id: int, state: FactState, known: Us, reason: str = "") -> None:
         """Append a version with the support there is at `known`."""
         count, days, first, last = self._db.execute(
-            "SELECT count(*), count(DISTINCT (t + offset_s * 1000000) / ?), min(t), max(t) FROM fact_support "
-            "WHERE fact_id = ? AND known <= ?",
-            (_DAY_US, fact_id, known),
+            "SELECT count(*), count(DISTINCT (t + offset_s * 1000000) / ?), min(t), max(t) FROM fact_support s "
+            "WHERE fact_id = ? AND known <= ? AND NOT EXISTS (SELECT 1 FROM correction_version v WHERE "
+            "v.correction_id = s.correction_id AND v.state = 'undone' AND v.known <= ?)",
+            (_DAY_US, fact_id, known, known),
         ).fetchone()
         self._db.execute(
             "INSERT INTO fact_version(fact_id, version, state, support, days, t_first, t_last, reason, known) VALUES "
             "(?, 1 + (SELECT count(*) FROM fact_version WHERE fact_id = ?), ?, ?, ?, ?, ?, ?, ?)",
             (fact_id, fact_id, state, count, days, first or known, last or known, reason, known),
         )
+
+    def let_go(self, correction_id: int, known: Us) -> None:
+        """A correction was undone: facts that rested on it count without it, and are retired when nothing is left."""
+        rows = self._db.execute("SELECT fact_id FROM fact_support WHERE correction_id = ?", (correction_id,)).fetchall()
+        for (fact_id,) in rows:
+            (others,) = self._db.execute(
+                "SELECT count(*) FROM fact_support s WHERE fact_id = ? AND NOT EXISTS (SELECT 1 FROM correction_version v "
+                "WHERE v.correction_id = s.correction_id AND v.state = 'undone')",
+                (fact_id,),
+            ).fetchone()
+            self.move(fact_id, "active" if others else "retired", known, "" if others else "the correction was undone")
 
     def forget_unsupported(self) -> int:
         """Remove facts that rest on nothing any more, with all their versions; returns how many.

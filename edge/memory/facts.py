@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edge.memory.graph import canonical, person
 from edge.memory.patterns import Embed
@@ -129,6 +129,13 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 def heard(window: Window) -> list[Draft]:
     """The facts stated in a window, in the order they were said; names keep the speaker who said them."""
     return [draft for said in window.speech for draft in _of(said, window)]
+
+
+def stated(text: str, support: Support) -> list[Draft]:
+    """The facts the owner states outright, resting on what `support` names."""
+    window = Window("", support.t, support.t + 1, support.offset_s)
+    said = Utterance(support.t, "wearer", text)
+    return [replace(d, support=support, made_by="owner") for d in _of(said, window)]
 
 
 def _of(said: Utterance, window: Window) -> Iterator[Draft]:

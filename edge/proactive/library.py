@@ -1,0 +1,115 @@
+"""The procedures that are stored with a memory: loading them, what is in force, and where the wearer is in one.
+
+Nothing is kept here: progress is read from the trace, the way the procedures' router does it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from edge.clock import US, iso
+from edge.errors import InputError
+from edge.proactive.experts import items_of
+from edge.proactive.following import Following
+from edge.proactive.procedures import Procedure, load, make
+from storage import Snapshot, Store
+from storage.context_records import StoredProcedure
+from storage.errors import NotFound
+
+REACH_US = 3 * 3600 * US  # a procedure is followed from at most so long ago
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A procedure under way as of time t: numbers of steps done in their order, allowed next, passed over, done too late."""
+
+    procedure: Procedure
+    begun: int
+    t: int
+    offset_s: int
+    done: tuple[int, ...]
+    ready: tuple[int, ...]
+    skipped: tuple[int, ...]
+    late: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        steps = self.procedure.steps
+        return {
+            "procedure": self.procedure.name,
+            "begun": iso(self.begun, self.offset_s),
+            "as_of": iso(self.t, self.offset_s),
+            "steps": len(steps),
+            **{name: [steps[i] for i in getattr(self, name)] for name in ("done", "ready", "skipped", "late")},
+        }
+
+
+def add(store: Store, path: Path, now: int) -> list[str]:
+    """Store the procedures of a file; returns their names.  Raises MissingFile, InputError."""
+    load(path)  # all of it is checked before anything is stored
+    given = json.loads(path.read_text(encoding="utf-8"))
+    with store.transaction() as tx:
+        for name, body in given.items():
+            if not name.strip() or "\n" in name:
+                raise InputError("A procedure needs a name of one line.")
+            tx.procedures.put(StoredProcedure(name, json.dumps(body, ensure_ascii=False), now))
+    return list(given)
+
+
+def remove(store: Store, name: str, now: int) -> list[str]:
+    """Take a procedure, those of a file, or all out of force; returns their names.  Raises NotFound."""
+    with store.transaction() as tx:
+        reader = tx.snapshot().procedures
+        path = Path(name)
+        names = [p.name for p in reader.all()] if name == "all" else [name]
+        if name != "all" and path.suffix == ".json" and path.is_file():
+            held = {p.name for p in reader.all()}
+            names = [n for n in load(path) if n in held]
+        found = [reader.get(n) for n in names]
+        if not found:
+            raise NotFound("There is nothing to remove: see grove-edge procedures list.")
+        for procedure in found:
+            tx.procedures.remove(procedure, now)
+    return [p.name for p in found]
+
+
+def stored(snapshot: Snapshot) -> dict[str, Procedure]:
+    """The procedures in force by name."""
+    return {p.name: _made(p.name, p.body) for p in snapshot.procedures.all()}
+
+
+def progress(snapshot: Snapshot, owner: str = "") -> Progress | None:
+    """Where the wearer is in the procedure under way, as known at the snapshot's time; None when none is."""
+    known = stored(snapshot)
+    last = snapshot.trace.last()
+    if not known or last is None:
+        return None
+    following = Following(known, frozenset({"wearer", "me", "i", "", owner.lower()}))
+    late: list[int] = []
+    for window in snapshot.trace.windows(last.t_end - REACH_US, last.t_end + 1):
+        if window.recording == last.recording:
+            before = following.run
+            happened = following.feed(items_of(window), window.t_end)
+            if following.run is not before:
+                late = []
+            late += [e.step for e in happened if e.kind == "step" and e.late]
+    run = following.run
+    if run is None:
+        return None
+    done = run.so_far
+    passed = {j for i in done for j in run.procedure.needs[i]} - done
+    return Progress(
+        run.procedure, run.t, last.t_end, last.offset_s, tuple(dict.fromkeys(run.done)), tuple(run.next_steps()),
+        tuple(sorted(passed)), tuple(dict.fromkeys(late)),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def _made(name: str, body: str) -> Procedure:
+    given = json.loads(body)
+    before = given.get("before")
+    return make(name, given["steps"], None if before is None else [(a, b) for a, b in before])
