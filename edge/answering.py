@@ -9,6 +9,8 @@ from edge.agent.answer import POLICIES, Policy
 from edge.agent.asking import Asker
 from edge.agent.glance import Glance
 from edge.errors import InputError
+from edge.retrieval.looking import Eyes
+from storage.keyframes import KeyframeFolder, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,11 +22,23 @@ if TYPE_CHECKING:
     from edge.config import Config
     from edge.engines import Engines
     from edge.runtime import Runtime
+    from models.roles import ImageEmbedding
 
 OTHER = "another memory"
 
 
-def session_asker(config: Config, engines: Engines, bus: Bus, wall: Clock, embed: Embed, *, live: bool) -> Asker:
+def eyes_of(config: Config, engines: Engines, db: Path) -> Eyes:
+    """What the stored frames of a memory are opened and looked at with."""
+    looks = config.llm.vision != "off"
+    return Eyes(
+        KeyframeFolder(folder_of(db)), config.perception, detector=engines.detector, ocr=engines.ocr,
+        vision=engines.vision if looks else None, images=lambda: cast("ImageEmbedding", engines.detector()),
+    )  # fmt: skip
+
+
+def session_asker(
+    config: Config, engines: Engines, bus: Bus, wall: Clock, embed: Embed, db: Path, *, live: bool
+) -> Asker:
     """Who answers in a session; a live one looks through its camera for questions about now."""
     glance: Glance | None = None
     if live:
@@ -35,7 +49,14 @@ def session_asker(config: Config, engines: Engines, bus: Bus, wall: Clock, embed
             ocr=engines.ocr, hearing=lambda: (engines.vad(), engines.asr()), vision=engines.vision if looks else None,
             worn=config.memory.domain != "third-person",
         )  # fmt: skip
-    return Asker(config, mono=wall.mono, embed=embed, think=lambda: engines.language("agent"), glance=glance)
+    return Asker(
+        config,
+        mono=wall.mono,
+        embed=embed,
+        think=lambda: engines.language("agent"),
+        glance=glance,
+        eyes=eyes_of(config, engines, db),
+    )
 
 
 def handler(running: Callable[[], Runtime]) -> Callable[[dict[str, Any]], dict[str, Any]]:

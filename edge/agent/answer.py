@@ -20,6 +20,7 @@ from edge.agent.question import Query, understand
 from edge.agent.view import Embed, View
 from edge.errors import ConfigError, QuestionError, sentence_of
 from edge.logs import Log
+from edge.retrieval.looking import Eyes
 from edge.retrieval.timephrase import Us
 from models.errors import ModelError
 from models.roles import Language
@@ -101,12 +102,13 @@ def ask(
     previous: Query | None = None,
     mind: Mind | None = None,
     glance: Glance | None = None,
+    eyes: Eyes | None = None,
     say: Say | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Answer:
     """Answer a question from what is known in the snapshot.
 
-    `glance` looks through the camera of a running device for questions about now.
+    `glance` looks through the camera of a running device for questions about now, `eyes` open stored frames again.
     Policy `rules` needs no model; `auto` asks `mind` where the rules are not sure; `llm` lets it answer in any case.
     `say` gets the spoken sentences one by one, each as soon as it stands; `cancelled` is polled while a model works.
     `now` is the time of asking in microseconds UTC, `offset_s` the wearer's UTC offset then; `owner` the wearer's name;
@@ -119,7 +121,7 @@ def ask(
     if policy == "llm" and mind is None:
         raise ConfigError("No language model is chosen to answer: set llm.agent to local or remote, or use auto.")
     text = _checked(question)
-    view = View(snapshot, now, offset_s, owner, embed, glance)
+    view = View(snapshot, now, offset_s, owner, embed, glance, eyes)
     if previous is not None and not choices:
         text = followup.whole(text, view.zone, previous)
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)

@@ -23,6 +23,7 @@ from edge.agent.view import Embed
 from edge.config import Config
 from edge.errors import GroveError, sentence_of
 from edge.logs import Log
+from edge.retrieval.looking import Eyes
 from edge.retrieval.timephrase import Us
 from edge.thinkers import llama_settings
 from models.errors import ModelError
@@ -45,8 +46,10 @@ class Asker:
         embed: Embed | None = None,
         think: Callable[[], Language | None] | None = None,
         glance: Glance | None = None,
+        eyes: Eyes | None = None,
     ) -> None:
         self._config, self._mono, self._embed, self._think, self._glance = config, mono, embed, think, glance
+        self._eyes = eyes
         self._lock = threading.Lock()
         self._before: dict[str, Query] = {}
         self._guessed: dict[str, Query] = {}
@@ -73,7 +76,7 @@ class Asker:
         mind, note = self._mind(policy)
         found = ask(
             snapshot, question, now=now, offset_s=offset_s, owner=self._config.owner.name, choices=choices, embed=self._embed,
-            policy=policy, previous=self.previous(conversation), mind=mind, glance=self._glance, say=say, cancelled=cancelled,
+            policy=policy, previous=self.previous(conversation), mind=mind, glance=self._glance, eyes=self._eyes, say=say, cancelled=cancelled,
         )  # fmt: skip
         if found.query is not None and guess:
             with self._lock:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from edge.agent.llm_actions import Call
+from edge.agent.notebook import Notebook
 from edge.agent.question import verbs_of
 from edge.agent.view import View
-from edge.retrieval import timephrase, words
+from edge.retrieval import anchors, timephrase, words
 from edge.retrieval.evidence import Evidence, of_item
 from edge.retrieval.skills import Count, Skills
 from edge.retrieval.timephrase import Us
@@ -23,6 +24,7 @@ from storage.errors import NotFound
 SHOWN = 8  # pieces of one call that become notes
 IN_RANGE = 15
 DAY_US: Us = 86_400_000_000
+LOOK_US: Us = 15_000_000  # around a note whose pictures are opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Request:
     query: str
     start: Us | None
     end: Us | None
-    number: int = 0  # of a note that it names
+    note: Evidence | None = None  # the note that it names by number
 
 
 Run: TypeAlias = Callable[[Skills, Request, View], list[Evidence]]
@@ -69,11 +71,15 @@ def _events(skills: Skills, request: Request, view: View) -> list[Evidence]:
 
 
 def _episode(skills: Skills, request: Request, view: View) -> list[Evidence]:
-    """The moments of an episode that a note names, else of the one that fits best."""
+    """The moments of the episode that a note names or lies in, else of the one that fits best."""
     del view
-    number = request.number or next(
-        (int(e.id[1:]) for e in skills.search_episodes(request.query, request.start, request.end, 1)), 0
-    )
+    note = request.note
+    if note is not None and note.kind == "episode":
+        number = int(note.id[1:])
+    else:
+        low, high = (request.start, request.end) if note is None else (note.t_start, note.t_end + 1)
+        found = skills.search_episodes(request.query, low, high, 1)
+        number = int(found[0].id[1:]) if found else 0
     try:
         return skills.episode_moments(number)[:IN_RANGE] if number else []
     except NotFound:
@@ -88,6 +94,43 @@ def _traverse(skills: Skills, request: Request, view: View) -> list[Evidence]:
         for episode, moments in branch.episodes:
             found += [episode, *moments]
     return found
+
+
+def _summary(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    return list(skills.summarize(*_span(request, view), IN_RANGE).lines)
+
+
+def _anchor(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    """The occurrence a phrase names, and the hour before or after it: "third time open fridge", "before the visitor came"."""
+    number, rest = anchors.ordinal(request.query)
+    side: anchors.Side = "around"
+    m = re.match(r"(?:right |just )?(?P<s>before|after)\b", rest, re.IGNORECASE)
+    if m is not None:
+        side = "before" if m.group("s").lower() == "before" else "after"
+        rest = rest[m.end() :].strip()
+    found = skills.anchor(rest, side, number, start=request.start, end=request.end)
+    if found is None:
+        return []
+    nearest = skills.moments_in_range(found.start, min(found.end, view.now + 1), 10_000)
+    kept = nearest[-SHOWN:] if side == "before" else nearest[:SHOWN]
+    told = replace(found.evidence, text=f"number {found.number} of {found.total}: {found.evidence.text}")
+    return [told, *kept]
+
+
+def _readout(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    del view
+    found = skills.readout(request.query, request.start, request.end)
+    return [*(a.evidence for a in found.anchors), *found.facts]
+
+
+def _look(skills: Skills, request: Request, view: View) -> list[Evidence]:
+    """What stored frames show, around a note or in a stretch of time."""
+    note = request.note
+    if note is not None:
+        low, high = note.t_start - LOOK_US, note.t_end + LOOK_US
+    else:
+        low, high = _span(request, view)
+    return skills.look(request.query, low, high, SHOWN)
 
 
 # name: (what it is for, how it is run)
@@ -112,13 +155,20 @@ CALLS: dict[str, tuple[str, Run]] = {
         lambda s, r, v: s.text_in_range(*_span(r, v), IN_RANGE)),
     "recent_captions": ("what the camera sees now and saw in the last ten seconds",
         lambda s, *_: s.recent_captions(10, SHOWN)),
+    "summarize": ("what a stretch of time held, in order; needs `when`", _summary),
+    "anchor": ('time before or after something, or a certain time of many: "before the visitor came", "third time open fridge"',
+        _anchor),
+    "readout": ("the best evidence for a whole question, from everything at once; query: the question", _readout),
+    "search_facts": ("what holds in general: habits, likes, who is who, what belongs to whom",
+        lambda s, r, _: s.search_facts(r.query, SHOWN)),
+    "look": ("open stored pictures again; query: the number of a note, or what to look for, with `when`", _look),
     "global_captions": ("half-minute descriptions, by words or meaning",
         lambda s, r, _: s.global_captions(r.query, r.start, r.end, SHOWN)),
 }  # fmt: skip
-LIVE = ("recent_captions", "search_text", "search_entities", "search_moments", "recent_episodes")
+LIVE = ("recent_captions", "search_text", "search_entities", "search_moments", "recent_episodes", "look")
 
 
-def understood(call: Call, view: View) -> Request:
+def understood(call: Call, view: View, book: Notebook | None = None) -> Request:
     """What a call asks for; a time left in the query counts too, and a `when` that is no time is one more word."""
     found = timephrase.extract(call.when.strip(), view.zone) if call.when.strip() else timephrase.Found("", ())
     query = call.query.strip()
@@ -129,13 +179,14 @@ def understood(call: Call, view: View) -> Request:
     start, end = found.window
     if start is not None and end is not None and start >= end:
         start = end = None
-    number = re.fullmatch(r"\[?e?(\d{1,9})\]?", query)
-    return Request(" ".join(query.split()), start, end, int(number.group(1)) if number else 0)
+    number = re.match(r"(?:note )?\[?(\d{1,3})\]?$", query)
+    note = book.get(int(number.group(1))) if number is not None and book is not None else None
+    return Request(" ".join(query.split()), start, end, note)
 
 
-def run(skills: Skills, call: Call, view: View) -> list[Evidence]:
-    """The evidence of one call, best or first in time first.  A call without words that needs some gives nothing."""
-    request = understood(call, view)
+def run(skills: Skills, call: Call, view: View, book: Notebook | None = None) -> list[Evidence]:
+    """The evidence of one call, best or first in time first; a query may name a note of the book by its number."""
+    request = understood(call, view, book)
     _, read = CALLS[call.tool]
     return read(skills, request, view)
 

@@ -66,7 +66,7 @@ class Thinking:
         self._view, self._query, self._model, self._budget = view, query, model, budget
         self._mono, self._cancelled, self._say = mono, cancelled, say
         self._began = mono()
-        self._skills = Skills(view.snap, view.embed)
+        self._skills = Skills(view.snap, view.embed, view.eyes)
         self._book = Notebook(view.zone)
         self._kind = kind_of(query)
         self._live = query.form == "now"
@@ -78,7 +78,9 @@ class Thinking:
         rounds, self._map_entries = horizon(view, live=self._live)
         self._rounds = budget.rounds or rounds
         self._most = LIVE_CALLS if self._live else MOST_CALLS
-        self._tools = llm_calls.LIVE if self._live else tuple(llm_calls.CALLS)
+        pictures = bool(view.snap.trace.keyframes())
+        tools = llm_calls.LIVE if self._live else tuple(llm_calls.CALLS)
+        self._tools = tuple(t for t in tools if pictures or t != "look")
 
     def run(self, seed: Draft | None = None) -> Thought:
         """Think to an answer.  `seed`: what the rules found, whose evidence is free.  Raises ModelError."""
@@ -192,7 +194,7 @@ class Thinking:
             if mark in self._asked or call.tool not in self._tools:
                 continue
             self._asked.add(mark)
-            new += self._book.add(llm_calls.run(self._skills, call, self._view), llm_calls.IN_RANGE)
+            new += self._book.add(llm_calls.run(self._skills, call, self._view, self._book), llm_calls.IN_RANGE)
         return new
 
     def _told(self, new: list[Note], remark: str, round_: int) -> None:

@@ -21,6 +21,7 @@ from storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from edge.agent.glance import Fresh, Glance
+    from edge.retrieval.looking import Eyes
 
 Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
 
@@ -56,8 +57,10 @@ class View:
         owner: str = "",
         embed: Embed | None = None,
         glance: Glance | None = None,
+        eyes: Eyes | None = None,
     ) -> None:
         self.snap, self.now, self.owner, self.embed, self._glance = snapshot, now, owner, embed, glance
+        self.eyes = eyes
         self.calls = 0
         offsets: dict[Us, int] = {}
 

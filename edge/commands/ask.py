@@ -88,7 +88,7 @@ def _by_itself(path: Path, question: str, policy: Policy, config: settings.Confi
     with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
         now = moment(when) or clock.now()
         offset_s = wearer_offset(snapshot)
-        with asker(config, store.space, policy) as asking:
+        with asker(config, store.space, policy, path) as asking:
             if (before := context_file.recall(path, now)) is not None:
                 asking.remember(before)
             found = asking.ask(snapshot, question, now=now, offset_s=offset_s, policy=policy)
@@ -113,7 +113,7 @@ def evaluate(
     rows = _questions(questions)
     with (
         Store.open(db_path(db), create=False, read_only=True) as store,
-        asker(config, store.space, policy) as asking,
+        asker(config, store.space, policy, db_path(db)) as asking,
         writing(out) as target,
     ):
         console = Console(stderr=True)
@@ -132,9 +132,10 @@ def evaluate(
 
 
 @contextmanager
-def asker(config: settings.Config, space: EmbeddingSpace, policy: str) -> Iterator[Asker]:
+def asker(config: settings.Config, space: EmbeddingSpace, policy: str, db: Path | None = None) -> Iterator[Asker]:
     """Who answers: rules, and the model of the settings unless only rules may."""
     from edge.agent.asking import Asker
+    from edge.answering import eyes_of
     from edge.engines import Engines
 
     clock, engines = SystemClock(), None
@@ -143,7 +144,8 @@ def asker(config: settings.Config, space: EmbeddingSpace, policy: str) -> Iterat
         if policy != "rules" and config.llm.agent != "rules":
             engines = Engines(config)
         think = None if engines is None else partial(engines.language, "agent")
-        yield Asker(config, mono=clock.mono, embed=embed, think=think)
+        eyes = None if engines is None or db is None else eyes_of(config, engines, db)
+        yield Asker(config, mono=clock.mono, embed=embed, think=think, eyes=eyes)
     finally:
         if engines is not None:
             engines.close()

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from storage.records import Episode, Item, Moment, Pattern, SeenEntity, Us, Window
+from storage.context_records import Fact, View
+from storage.records import Episode, Item, Keyframe, Moment, Pattern, SeenEntity, Us, Window
 
 Kind: TypeAlias = Literal["window", "moment", "episode", "pattern", "keyframe", "view", "fact", "frame"]
 
@@ -68,4 +69,21 @@ def of_pattern(pattern: Pattern, score: float = 0.0) -> Evidence:
     """A pattern; it has no time of its own, so it stands at the newest observation it rests on."""
     return Evidence(
         "pattern", f"p{pattern.id}", pattern.known, pattern.known, f"{pattern.title}. {pattern.summary}", score
+    )
+
+
+def of_view(view: View, score: float = 0.0) -> Evidence:
+    """A view over minutes with its text."""
+    return Evidence("view", f"v{view.id}", view.t_start, view.t_end, view.text or view.visual, score)
+
+
+def of_fact(fact: Fact, score: float = 0.0) -> Evidence:
+    """A fact from the first to the last that it rests on."""
+    return Evidence("fact", f"f{fact.id}", fact.t_first, max(fact.t_last, fact.t_first), fact.text, score)
+
+
+def of_keyframe(frame: Keyframe, text: str = "", score: float = 0.0) -> Evidence:
+    """A stored frame, with what was seen in it."""
+    return Evidence(
+        "keyframe", f"k{frame.id}", frame.t, frame.t + INSTANT_US, text or f"frame {frame.width}x{frame.height}", score
     )

@@ -157,7 +157,8 @@ def test_every_tool_has_a_schema_and_runs(store: Store) -> None:
     with store.snapshot() as snapshot:
         skills = Skills(snapshot)
         for tool in TOOLS:
-            arguments = {k: examples[tool.parameters["properties"][k]["type"]] for k in tool.parameters["required"]}
+            properties = {k: tool.parameters["properties"][k] for k in tool.parameters["required"]}
+            arguments = {k: examples["string" if p["type"] == "string" else "integer"] for k, p in properties.items()}
             json.dumps(call(skills, tool.name, arguments))
             assert tool.text
             assert tool.parameters["additionalProperties"] is False
