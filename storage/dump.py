@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 from storage.connect import Connection
+from storage.index_segments import amiss
 from storage.migrations import FTS_TABLES, VECTOR_TABLES
 from storage.records import Us
 
@@ -81,4 +82,4 @@ def orphans(db: Connection) -> list[str]:
         indexed = db.execute(f"SELECT count(*) FROM {fts}_docsize").fetchone()[0]
         if rows != indexed:
             found.append(f"{fts} holds {indexed} rows, {owner} {rows}")
-    return found
+    return found + amiss(db)

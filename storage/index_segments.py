@@ -356,3 +356,31 @@ def loaded(db: Connection, head: Head) -> Part:
         found = np.frombuffer(data, TYPES[name])
         columns[name] = found.reshape(-1, head.rows) if name == "code" else found
     return Part(head, columns, words(db, head.id))
+
+
+def amiss(db: Connection) -> list[str]:
+    """Where the index does not fit the rows it was made from; empty when all is well."""
+    found = []
+    for name, ground in GROUNDS.items():
+        if ground.near is not None:
+            near, vec = (
+                db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in (ground.near, f"{ground.vec}_rowids")
+            )
+            if near != vec:
+                found.append(f"{ground.near} holds {near} coarse vectors, {ground.vec} {vec}")
+        before = 0
+        for head in heads(db, ground):
+            owned = f"SELECT count(*) FROM {ground.owner} WHERE id BETWEEN ? AND ?"
+            rows = db.execute(owned, (head.first, head.last)).fetchone()[0]
+            if rows != head.rows or head.first <= before:
+                found.append(
+                    f"segment {head.id} of {name} covers {head.first}..{head.last} with {head.rows} rows of {rows}"
+                )
+            before = head.last
+    for table in ("segment_column", "posting"):
+        lost = db.execute(f"SELECT count(*) FROM {table} WHERE segment_id NOT IN (SELECT id FROM segment)").fetchone()[
+            0
+        ]
+        if lost:
+            found.append(f"{lost} rows of {table} have no segment")
+    return found
