@@ -8,18 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from edge.agent.standing import StandingWatch
 from edge.clock import US, Clock, ReplayClock
-from edge.config import Config
+from edge.config import Alerts, Config
 from edge.memory.growth import Growth
 from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
 from edge.proactive.alerts import speak
+from edge.proactive.library import stored, under_way
 from edge.proactive.screening import Proactive
 from storage import Store
 from storage.errors import StorageError
 from storage.records import Window
+
+Changed = TypeVar("Changed")
 
 
 @dataclass(slots=True)
@@ -62,18 +66,22 @@ class Pipeline:
     """
 
     def __init__(self, store: Store, embed: Embed, config: Config, clock: Clock) -> None:
-        self._clock = clock
+        self._clock, self._store, self._owner = clock, store, config.owner.name
         self._profile = config.memory.profile
         self._replay = clock if isinstance(clock, ReplayClock) else None
         self._grow: Callable[[], Growth] = partial(Growth, store, embed, config.memory, config.owner.name)
         self.growth = self._grow()
-        self.proactive = Proactive(store, config.alerts, clock, config.owner.name)
+        self._expert: Callable[[Alerts], Proactive] = lambda alerts: Proactive(store, alerts, clock, config.owner.name)
+        self.proactive = self._expert(config.alerts)
         self.standing = StandingWatch(store, self._asked_for, config.owner.name)
         self._unscreened: list[Message] = []  # grown and stored, not yet past the experts
         self._unwatched: list[Message] = []  # past the experts, not yet held against standing questions
         self._happened: list[Message] = []  # all of it done, not yet told
         self._taken = ("", 0)  # the window stored last: its recording and start
         self._stale = False  # whether a failed write may have left the growth ahead of the store
+        self._library = -1  # which state of the stored procedures is followed
+        self._hands_on = ""  # the recording in which a procedure is under way
+        self._follow()
 
     def catch_up(self) -> list[Message]:
         """What a killed run had grown but not yet screened."""
@@ -82,12 +90,15 @@ class Pipeline:
     def step(self, window: Window) -> list[Message]:
         """One perceived window through everything; returns what happened, in order."""
         self._screen()
+        self._follow()
         if self._taken != (window.recording, window.t_start):
             self._close(lambda growth: growth.idle(window.t_start))
             self._show(window.known, window.offset_s)
             self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
             self._taken = (window.recording, window.t_start)
             self._screen()
+            self._hands_on = window.recording if self.proactive.under_way else ""
+            self.growth.follow(self._hands_on)
         return self._tell()
 
     def announce(self, kind: str, key: str, text: str) -> list[Message]:
@@ -105,6 +116,31 @@ class Pipeline:
         self._close(lambda growth: growth.end())
         return self._tell()
 
+    def settled(self) -> list[Message]:
+        """Finish what a failed step may have left half done; returns what happened."""
+        self._screen()
+        return self._tell()
+
+    def renewed(self, change: Callable[[], Changed]) -> Changed:
+        """Change what is stored between two steps; afterwards nothing held in memory tells of what was before.
+
+        To be called after `settled`.  What `change` raises is raised; then the memory is read again all the same.
+        """
+        try:
+            return change()
+        finally:
+            self._stale, self._library = True, -1
+            self.proactive = self._expert(self.proactive.alerts)
+
+    def _follow(self) -> None:
+        """Take up the procedures that are stored now, if they are not the ones that were."""
+        with self._store.snapshot() as snapshot:
+            state = snapshot.procedures.stamp()
+            if state != self._library:
+                self.proactive.follow(stored(snapshot))
+                self._library, self._hands_on = state, under_way(snapshot, self._owner)
+                self.growth.follow(self._hands_on)
+
     def _close(self, close: Callable[[Growth], list[Message]]) -> None:
         self._screen()
         for message in self._grown(close):
@@ -116,6 +152,7 @@ class Pipeline:
     def _grown(self, change: Callable[[Growth], list[Message]]) -> list[Message]:
         if self._stale:
             self.growth, self._stale = self._grow(), False
+            self.growth.follow(self._hands_on)
         try:
             return change(self.growth)
         except StorageError:

@@ -35,6 +35,7 @@ class Growth:
         self._segmenter = Segmenter(self._constants)
         self._unit: list[tuple[Window, Anchors]] = []
         self._recording = ""
+        self._following = ""  # the recording in which a procedure is under way
         self._context = Context(memory, embed)
         with store.snapshot() as snapshot:
             last = snapshot.trace.newest_stored()
@@ -53,7 +54,8 @@ class Growth:
         unit = list(self._unit)
         with self._store.transaction() as tx:
             unit = self._reopen(tx, window, unit)
-            cut = self._segmenter.before(unit, window, anchors) if unit else None
+            limits = self._limits(window)
+            cut = self._segmenter.before(unit, window, anchors, limits) if unit else None
             if cut == "gap":
                 known = unit[-1][0].t_end + round(self._constants.gap_s * US)
                 messages += self._close(tx, unit, cut, known, 0)
@@ -66,7 +68,7 @@ class Growth:
                 closed += self._close(tx, unit, cut, window.known, window_id)
                 unit = []
             unit.append((window, anchors))
-            full = self._segmenter.after(unit)
+            full = self._segmenter.after(unit, limits)
             if full is not None:
                 closed += self._close(tx, unit, full, window.known, window_id)
                 unit = []
@@ -82,6 +84,15 @@ class Growth:
             self._recording = window.recording
         self._segmenter.note(anchors)
         return messages
+
+    def follow(self, recording: str) -> None:
+        """A procedure is under way in this recording ("" for none): its units are shorter from the next window on."""
+        self._following = recording
+
+    def _limits(self, window: Window) -> Constants | None:
+        """The constants that hold in place of the profile's own, if any: those of hands-on work."""
+        hands_on = self._memory.domain == "procedure" or (self._following and self._following == window.recording)
+        return self._memory.procedure(self._memory.profile) if hands_on else None
 
     def idle(self, now: int) -> list[Message]:
         """Close the open unit when the recording has stood still for longer than a gap may last.

@@ -156,11 +156,13 @@ class Segmenter:
             return None
         return float(np.quantile(np.asarray(self._history), USUAL))
 
-    def before(self, unit: Sequence[tuple[Window, Anchors]], window: Window, anchors: Anchors) -> Cut | None:
-        """Whether the open unit ends before this window, and why."""
+    def before(
+        self, unit: Sequence[tuple[Window, Anchors]], window: Window, anchors: Anchors, limits: Growth | None = None
+    ) -> Cut | None:
+        """Whether the open unit ends before this window, and why; `limits` hold in place of the profile's own."""
         if not unit:
             return None
-        growth, first, last = self._growth, unit[0][0], unit[-1][0]
+        growth, first, last = limits or self._growth, unit[0][0], unit[-1][0]
         if window.recording != last.recording or window.t_start - last.t_end > growth.gap_s * US:
             return "gap"
         if local_day(window.t_start, window.offset_s) != local_day(last.t_start, last.offset_s):
@@ -177,10 +179,10 @@ class Segmenter:
             return "change" if share >= CLEAR[0] and value >= CLEAR[1] else None
         return "change" if value >= usual else None
 
-    def after(self, unit: Sequence[tuple[Window, Anchors]]) -> Cut | None:
+    def after(self, unit: Sequence[tuple[Window, Anchors]], limits: Growth | None = None) -> Cut | None:
         """Whether the unit, this window included, has reached the cap."""
         length = unit[-1][0].t_end - unit[0][0].t_start
-        return "cap" if length >= math.floor(self._growth.cap_s * US) else None
+        return "cap" if length >= math.floor((limits or self._growth).cap_s * US) else None
 
     def _block(self, arriving: Anchors) -> list[Anchors]:
         return [*list(self._latest)[-(BLOCK - 1) :], arriving]

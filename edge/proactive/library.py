@@ -85,7 +85,7 @@ def stored(snapshot: Snapshot) -> dict[str, Procedure]:
 def progress(snapshot: Snapshot, owner: str = "") -> Progress | None:
     """Where the wearer is in the procedure under way, as known at the snapshot's time; None when none is."""
     known = stored(snapshot)
-    last = snapshot.trace.last()
+    last = snapshot.trace.newest_stored()
     if not known or last is None:
         return None
     following = Following(known, frozenset({"wearer", "me", "i", "", owner.lower()}))
@@ -106,6 +106,13 @@ def progress(snapshot: Snapshot, owner: str = "") -> Progress | None:
         run.procedure, run.t, last.t_end, last.offset_s, tuple(dict.fromkeys(run.done)), tuple(run.next_steps()),
         tuple(sorted(passed)), tuple(dict.fromkeys(late)),
     )  # fmt: skip
+
+
+def under_way(snapshot: Snapshot, owner: str = "") -> str:
+    """The recording in which a procedure is under way at the end of what is known; "" when none is."""
+    last = snapshot.trace.newest_stored()
+    found = progress(snapshot, owner) if last is not None else None
+    return last.recording if found is not None and last is not None else ""
 
 
 @lru_cache(maxsize=512)
