@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -190,7 +190,7 @@ class Recorder:
     """Writes windows as they are committed, each line flushed whole, into a file that only its owner reads (0600)."""
 
     def __init__(self, path: Path, frame_interval_s: float) -> None:
-        self._interval, self._path = frame_interval_s, path
+        self._interval, self.path = frame_interval_s, path
         try:
             self._new = not path.exists()
             self._after = _last_start(path)
@@ -209,11 +209,65 @@ class Recorder:
         self._file.write(json.dumps(to_line(window, self._interval), ensure_ascii=False, separators=(",", ":")) + "\n")
         self._file.flush()
 
+    def cut(self, cut: Callable[[Window], Window | None]) -> int:
+        """Rewrite what was written so far; see `cut_trace`."""
+        self._file.close()
+        try:
+            return cut_trace(self.path, cut, self._interval)
+        finally:
+            self._file = os.fdopen(
+                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
+            )
+
     def close(self) -> None:
         """Close the file; one that nothing was written into is not left behind."""
         self._file.close()
-        if self._new and self._path.exists() and self._path.stat().st_size == 0:
-            self._path.unlink()
+        if self._new and self.path.exists() and self.path.stat().st_size == 0:
+            self.path.unlink()
+
+
+def cut_trace(path: Path, cut: Callable[[Window], Window | None], frame_interval_s: float) -> int:
+    """Rewrite a recording with what `cut` leaves of each window (the same object: untouched; None: gone).
+
+    Returns how many windows changed.  The file is whole at every moment; the old bytes are overwritten once the new
+    ones are in their place.  A line that is no window (torn by a power cut) cannot show what it holds and goes.
+    Raises MissingFile, InputError.
+    """
+    kept: list[str] = []
+    changed = 0
+    for number, text in _lines(path):
+        try:
+            window = _parse(text, path, number, frame_interval_s)
+        except InputError:
+            changed += 1
+            continue
+        left = cut(window)
+        changed += left is not window
+        if left is window:
+            kept.append(text if text.endswith("\n") else text + "\n")
+        elif left is not None:
+            line = json.dumps(to_line(left, frame_interval_s), ensure_ascii=False, separators=(",", ":"))
+            kept.append(line + "\n")
+    if not changed:
+        return 0
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        with path.open("r+b") as old:
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+                out.writelines(kept)
+                out.flush()
+                os.fsync(out.fileno())
+            size = path.stat().st_size
+            fresh.replace(path)
+            for start in range(0, size, 1 << 20):
+                old.write(bytes(min(1 << 20, size - start)))
+            old.flush()
+            os.fsync(old.fileno())
+    except OSError as error:
+        raise InputError(
+            f"The recording {path} cannot be rewritten ({error.strerror}): check its permissions."
+        ) from error
+    return changed
 
 
 def _last_start(path: Path) -> int | None:

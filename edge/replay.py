@@ -53,6 +53,9 @@ def replay(
     began = system.mono()
     pipeline = Pipeline(store, embed, config, clock)
     recorder = Recorder(record, constants.frame_interval_s) if record is not None else None
+    if recorder is not None:
+        with store.transaction() as tx:
+            tx.erase.remember_file(str(recorder.path.resolve()), system.now())
     report = ReplayReport()
     report.totals.count(pipeline.catch_up())
     last_end: int | None = None

@@ -147,6 +147,7 @@ FOLLOWS: tuple[Follows, ...] = (
     Follows("standing", f"{_IN_SPAN.replace('x.t ', 'x.known ')}", ("text", "what", "trigger")),
     Follows("standing_event", f"{_orphan('standing', 'standing_id')} OR {cites('x.evidence')}", ("evidence",)),
     Follows("keyframe_look", _orphan("keyframe", "keyframe_id"), key="x.keyframe_id"),
+    Follows("keyframe_tier", _orphan("keyframe", "keyframe_id"), key="x.keyframe_id"),
     Follows("pin", cites("x.ref", whole=True), key="x.ref"),
     Follows("recording", "NOT EXISTS (SELECT 1 FROM window o WHERE o.recording_id = x.id)"),
 )
@@ -349,6 +350,14 @@ class Eraser:
     def refuse(self, job: int) -> None:
         """There was nothing to forget."""
         erase_jobs.refuse(self._db, job)
+
+    def remember_file(self, path: str, t: Us) -> None:
+        """A recording is written there: an erasure has to rewrite it."""
+        self._db.execute("INSERT OR IGNORE INTO recorded_file(path, t) VALUES (?, ?)", (path, t))
+
+    def recorded_files(self) -> list[str]:
+        """Where recordings were written to."""
+        return [row[0] for row in self._db.execute("SELECT path FROM recorded_file ORDER BY t, path")]
 
     def clean(self) -> None:
         """After what stays was written anew: no mark is left behind."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.connect import Connection
-from storage.erase import FOLLOWS
+from storage.erase import EXEMPT, FOLLOWS
 from storage.erase_search import Found, Needles
 from storage.migrations import FTS_TABLES, VECTOR_TABLES
 
@@ -72,7 +72,14 @@ def scrub(db: Connection, path: Path | None, *, whole: bool) -> Scrubbed:
 
 
 def survivors(db: Connection) -> Iterator[str | bytes]:
-    """Every text and vector that the memory still holds."""
+    """Every text and vector that the memory still holds, the schema's own words among them."""
+    for row in db.execute("SELECT name, sql FROM sqlite_master"):
+        yield from (str(text) for text in row if text)
+    for table in _present(db, EXEMPT):
+        columns = [r[1] for r in db.execute(f"PRAGMA table_info({table})") if r[2] == "TEXT"]
+        if columns:
+            for row in db.execute(f"SELECT {', '.join(columns)} FROM {table}"):
+                yield from (str(text) for text in row if text)
     for rule in FOLLOWS:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (rule.table,)).fetchone():
             continue

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from storage import vectors
 from storage.connect import Connection
 from storage.episodes import EpisodeReader
+from storage.index_strata import NEAR
 from storage.intentions import IntentionReader
 from storage.moments import MomentReader
 from storage.patterns import PatternReader
@@ -21,6 +22,20 @@ from storage.trace import TraceReader
 from storage.vectors import Vector
 
 _EVER: Us = 2**61
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """One version of a fact as it was before an erasure."""
+
+    id: int
+    support: int
+    days: int
+    t_first: Us
+    t_last: Us
+    known: Us
+    state: str
+    reason: str
 
 
 class Rewriter:
@@ -190,39 +205,41 @@ class Rewriter:
                     found.add(spans[place][2])
         return sorted(found)
 
-    def recount_facts(self, lost: dict[int, list[tuple[Us, str, str]]]) -> None:
-        """The versions of facts that lost part of their support, as they are with what is left: (known, state, reason)."""
+    def recount_facts(self, lost: dict[int, list[FactRow]]) -> None:
+        """The versions of facts that lost part of their support, as they are with what is left."""
         for fact_id, versions in lost.items():
             if self._db.execute("SELECT 1 FROM fact WHERE id = ?", (fact_id,)).fetchone() is None:
                 continue
-            number, before = 0, None
-            for known, state, reason in versions:
-                count, days, first, last = self._db.execute(
+            number = 0
+            before: tuple[object, ...] = ()
+            for row in versions:
+                now = self._db.execute(
                     "SELECT count(*), count(DISTINCT (t + offset_s * 1000000) / 86400000000), min(t), max(t) "
                     "FROM fact_support WHERE fact_id = ? AND known <= ?",
-                    (fact_id, known),
+                    (fact_id, row.known),
                 ).fetchone()
-                if not count or (count, days, state) == before:
+                changed = (now[0], now[1]) != (row.support, row.days)
+                if not now[0] or (changed and (now[0], now[1], row.state) == before):
                     continue
-                before, number = (count, days, state), number + 1
+                before, number = (now[0], now[1], row.state), number + 1
+                first, last = (now[2], now[3]) if changed else (row.t_first, row.t_last)
                 self._db.execute(
-                    "INSERT INTO fact_version(fact_id, version, state, support, days, t_first, t_last, reason, known) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (fact_id, number, state, count, days, first, last, reason, known),
+                    "INSERT INTO fact_version(id, fact_id, version, state, support, days, t_first, t_last, reason, known) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (row.id, fact_id, number, row.state, now[0], now[1], first, last, row.reason, row.known),
                 )
 
-    def losing_support(self) -> dict[int, list[tuple[Us, str, str]]]:
+    def losing_support(self) -> dict[int, list[FactRow]]:
         """Facts that the marks take support from, each with its chain; to be asked before anything is deleted."""
-        if self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'fact_version'").fetchone() is None:
-            return {}
-        found: dict[int, list[tuple[Us, str, str]]] = {}
-        for fact_id, known, state, reason in self._db.execute(
-            "SELECT fact_id, known, state, reason FROM fact_version WHERE 'f' || fact_id IN "
-            "(SELECT ref FROM erased_ref) ORDER BY fact_id, version"
+        found: dict[int, list[FactRow]] = {}
+        for row in self._db.execute(
+            "SELECT fact_id, id, support, days, t_first, t_last, known, state, reason FROM fact_version "
+            "WHERE 'f' || fact_id IN (SELECT ref FROM erased_ref) ORDER BY fact_id, version"
         ):
-            found.setdefault(fact_id, []).append((known, state, reason))
+            found.setdefault(row[0], []).append(FactRow(*row[1:]))
         return found
 
     def _vector(self, table: str, row: int, vector: Vector) -> None:
         self._db.execute(f"DELETE FROM {table} WHERE rowid = ?", (row,))
+        self._db.execute(f"DELETE FROM {NEAR[table]} WHERE id = ?", (row,))
         vectors.put(self._db, table, row, vector, self.dim)

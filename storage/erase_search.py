@@ -2,12 +2,13 @@
 
 A text is cut into pieces, so that a remainder of it is found as well as the whole; a vector is looked for by its
 beginning, middle and end.  Pieces that also stand in what stays say nothing and are left out.  All pieces are looked
-for in one pass: each begins with eight bytes that stand in a table of marks, and numpy compares every place of a file
-with the table at once.
+for in one pass: of each the eight bytes that the fewest pieces share stand in a table of marks, and numpy compares
+every place of a file with the table at once.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ class Needles:
 
     def __init__(self) -> None:
         self._pieces: set[bytes] = set()
-        self._index: dict[int, list[bytes]] | None = None
+        self._index: dict[int, list[tuple[int, bytes]]] | None = None
         self._marks: npt.NDArray[np.bool_] | None = None
         self.texts = 0
         self.vectors = 0
@@ -64,12 +65,11 @@ class Needles:
 
     def drop(self, survivors: Iterable[str | bytes]) -> None:
         """Leave out the pieces that stand in what stays."""
-        common: set[bytes] = set()
         for block in _blocks(survivors):
-            common.update(piece for _, piece in self._matches(block))
-        if common:
-            self._pieces -= common
-            self._index = None
+            common = {piece for _, piece in self._matches(block)}
+            if common:  # what is known to stay need not be found again and again
+                self._pieces -= common
+                self._index = None
 
     def search(self, path: Path) -> Found | None:
         """The first piece found in a file; None when there is none, or no such file."""
@@ -113,20 +113,27 @@ class Needles:
             hits = np.nonzero(marks[(words * _FACTOR) >> np.uint64(64 - _BITS)])[0]
             for hit in hits:
                 place = shift + 8 * int(hit)
-                for piece in index.get(int(words[hit]), ()):
-                    if data.startswith(piece, place):
-                        yield place, piece
+                for into, piece in index.get(int(words[hit]), ()):
+                    if place >= into and data.startswith(piece, place - into):
+                        yield place - into, piece
 
-    def _table(self) -> tuple[dict[int, list[bytes]], npt.NDArray[np.bool_]]:
+    def _table(self) -> tuple[dict[int, list[tuple[int, bytes]]], npt.NDArray[np.bool_]]:
         if self._index is None or self._marks is None:
-            index: dict[int, list[bytes]] = {}
+            shared = Counter(word for piece in self._pieces for _, word in _eights(piece))
+            index: dict[int, list[tuple[int, bytes]]] = {}
             for piece in self._pieces:
-                index.setdefault(int.from_bytes(piece[:8], "little"), []).append(piece)
+                into, word = min(_eights(piece), key=lambda x: (shared[x[1]], x[0]))
+                index.setdefault(word, []).append((into, piece))
             marks = np.zeros(1 << _BITS, dtype=np.bool_)
             keys = np.asarray(list(index), dtype=np.uint64)
             marks[(keys * _FACTOR) >> np.uint64(64 - _BITS)] = True
             self._index, self._marks = index, marks
         return self._index, self._marks
+
+
+def _eights(piece: bytes) -> list[tuple[int, int]]:
+    """Eight bytes of a piece as a number, from every fourth place on."""
+    return [(at, int.from_bytes(piece[at : at + 8], "little")) for at in range(0, len(piece) - 7, 4)]
 
 
 def _blocks(parts: Iterable[str | bytes]) -> Iterator[bytes]:

@@ -18,7 +18,9 @@ from storage.patience import PatienceReader
 from storage.patterns import PatternReader
 from storage.procedures import ProcedureReader
 from storage.records import Hit, OpenUnit, Us
-from storage.search import Stratum
+from storage.retention import RetentionReader
+from storage.search import Stratum, Where
+from storage.search_where import keep
 from storage.services import ServiceReader
 from storage.standing import StandingReader
 from storage.trace import TraceReader
@@ -54,6 +56,7 @@ class Snapshot:
         self.facts = FactReader(db, until)
         self.procedures = ProcedureReader(db)
         self.patience = PatienceReader(db, until)
+        self.retention = RetentionReader(db, until)
         self.standing = StandingReader(db, until)
 
     def search(
@@ -65,6 +68,7 @@ class Snapshot:
         k: int = 20,
         start: Us | None = None,
         end: Us | None = None,
+        where: Where | None = None,
     ) -> list[Hit]:
         """Hybrid search of one stratum; see storage.search.search.  Pattern hits carry the pattern's id, not a row's.
 
@@ -72,8 +76,10 @@ class Snapshot:
         owner's corrections bear on is found by their words too, first.
         """
         if stratum in _LETTERS and self.corrections.amendments():
-            return self._corrected(stratum, text, vector, k, start, end)
-        hits = search.search(self._db, self.until, stratum, text, vector, k=k, start=start, end=end, index=self._index)
+            return self._corrected(stratum, text, vector, k, start, end, where)
+        hits = search.search(
+            self._db, self.until, stratum, text, vector, k=k, start=start, end=end, where=where, index=self._index
+        )
         if stratum == "fact":
             active = {i for i, f in self.facts.many([h.id for h in hits]).items() if f.state == "active"}
             return [h for h in hits if h.id in active]
@@ -86,13 +92,23 @@ class Snapshot:
         return [Hit(h.kind, newest[h.id].id, h.score, h.bm25_rank, h.dense_rank) for h in hits if h.id in newest]
 
     def _corrected(
-        self, stratum: Stratum, text: str, vector: Vector | None, k: int, start: Us | None, end: Us | None
-    ) -> list[Hit]:
+        self, stratum: Stratum, text: str, vector: Vector | None, k: int, start: Us | None, end: Us | None,
+        where: Where | None,
+    ) -> list[Hit]:  # fmt: skip
         """Hits with those rows before them that a correction of these words bears on, without what was denied."""
         letter, amend = _LETTERS[stratum], self.corrections.amendments()
         denied = sum(amend.denied(ref) for ref in amend.effects)
         hits = search.search(
-            self._db, self.until, stratum, text, vector, k=k + denied, start=start, end=end, index=self._index
+            self._db,
+            self.until,
+            stratum,
+            text,
+            vector,
+            k=k + denied,
+            start=start,
+            end=end,
+            where=where,
+            index=self._index,
         )
         most = hits[0].score if hits else 0.0
         told = {c.id: c for c in self.corrections.all()}
@@ -102,7 +118,9 @@ class Snapshot:
         ):
             refs = [e.ref for e in told[hit.id].effects if e.kind != "deny"] if hit.id in told else []
             rows = [int(r[1:]) for r in refs if r[0] == letter]
-            if stratum == "item" and hit.id in told and told[hit.id].kind == "add":
+            if where:
+                rows = keep(self._db, stratum, where, rows)
+            elif stratum == "item" and hit.id in told and told[hit.id].kind == "add":
                 rows.append(OWNER_ITEMS + hit.id)
             found += [Hit(stratum, row, most + hit.score, hit.bm25_rank) for row in rows]
         best = {h.id: h for h in reversed([*found, *hits]) if not amend.denied(f"{letter}{h.id}")}

@@ -33,6 +33,7 @@ from storage.patience import PatienceWriter
 from storage.patterns import PatternWriter
 from storage.procedures import ProcedureWriter
 from storage.records import Us
+from storage.retention import RetentionWriter
 from storage.services import ServiceWriter
 from storage.snapshot import FOREVER, Snapshot
 from storage.standing import StandingWriter
@@ -65,6 +66,7 @@ class Transaction:
         self.health = HealthWriter(db)
         self.erase = Eraser(db)
         self.rewrite = Rewriter(db, dim)
+        self.retention = RetentionWriter(db)
         self.views = ViewWriter(db, dim)
         self.looks = LookWriter(db)
         self.graph = GraphWriter(db)

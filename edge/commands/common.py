@@ -53,14 +53,25 @@ def moment(text: str | None) -> int | None:
 
 @contextmanager
 def reading(db: Path | None, at: str | None = None) -> Iterator[Snapshot]:
-    """A snapshot of an existing memory (as known at a time)."""
-    with Store.open(db_path(db), create=False, read_only=True) as store, store.snapshot(moment(at)) as snapshot:
-        yield snapshot
+    """A snapshot of an existing memory (as known at a time); what a killed erasure left undone is done first."""
+    path = db_path(db)
+    with Store.open(path, create=False, read_only=True) as store:
+        unfinished = bool(store.erasures())
+        if not unfinished:
+            with store.snapshot(moment(at)) as snapshot:
+                yield snapshot
+    if unfinished:
+        from edge.forgetting import finish_at
+
+        finish_at(path, settings.load())
+        with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(at)) as snapshot:
+            yield snapshot
 
 
 @contextmanager
 def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed]]:
     """A memory to write, made if it is not there yet, and the embedding it is made with."""
+    from edge import forgetting
     from edge.engines import Engines
     from storage import EmbeddingSpace
 
@@ -69,6 +80,7 @@ def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store
         model = engines.text_embedding()
         space = EmbeddingSpace(model.id, model.dim)
         with Store.open(path, space=space, own=True, synchronous=config.memory.synchronous) as store:
+            forgetting.resume(store, model.embed, config)
             yield store, model.embed
     finally:
         engines.close()

@@ -102,13 +102,6 @@ class Plan:
     rows: dict[str, list[object]] = field(default_factory=dict)
     seconds: float = 0.0
 
-    @property
-    def empty(self) -> bool:
-        """Nothing to forget."""
-        return self.wish.kind != "all" and not (
-            self.windows or self.episodes or self.patterns or any(self.rows.values())
-        )
-
     def counts(self) -> dict[str, float]:
         """For people: what goes and what is written anew."""
         gone = sum(w is None for w in self.windows.values())
@@ -191,8 +184,6 @@ def take_rows(store: Store, job: Job, embed: Embed | None, memory: Memory) -> Fo
         made = plan(tx, wish)
         if wish.kind == "all":
             deleted = tx.erase.delete_all()
-        elif made.empty:
-            deleted = Deleted()
         else:
             deleted = _Taking(tx, made, embed or _speechless(store.space.dim), memory).run()
         tx.erase.rows_gone(job.id, deleted)

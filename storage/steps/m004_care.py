@@ -15,6 +15,7 @@ CREATE TABLE erasure(
     todo TEXT NOT NULL, removed TEXT NOT NULL);
 CREATE TABLE pin(ref TEXT PRIMARY KEY, t INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE pruned(window_id INTEGER PRIMARY KEY REFERENCES window(id), t INTEGER NOT NULL, why TEXT NOT NULL);
+CREATE TABLE keyframe_tier(keyframe_id INTEGER PRIMARY KEY REFERENCES keyframe(id), tier TEXT NOT NULL);
 CREATE TABLE recorded_file(path TEXT PRIMARY KEY, t INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX keyframe_time ON keyframe(t);
 CREATE INDEX gap_window ON gap(window_id);
