@@ -42,7 +42,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("days_since", rf"how (?:many days|long) (?:is it|has it been|has passed|have passed|passed|is it now|went by|have gone by)(?: now)? since (?:the last time )?{_AI} (?:last )?(?P<vp>.+)"),
     ("days_since", rf"how (?:many days|long)(?: ago)? (?:is|was) (?:it|the last time) (?:that |since )?{_AI} (?:last )?(?P<vp>.+)"),
     ("count_days", rf"(?:on |in )?how many (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b{_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: on)?"),
-    ("days_without", rf"(?:on |in )?(?:which|what|the) (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b(?:{_AI} (?:did )?(?:not|never)|(?:didn't|haven't|hadn't) {_I}|{_I} (?:didn't|haven't|hadn't)|(?:{_AI} )?(?:skip(?:ped)?|miss(?:ed)?|(?:went|go|gone) without)) (?:(?:have|had) )?(?P<vp>.+?)(?: at all| even once)?"),
+    ("days_without", rf"(?:on |in )?(?:which|what|the) (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b(?:{_AI} (?:did )?(?:not|never)|(?:didn't|haven't|hadn't) {_I}|{_I} (?:didn't|haven't|hadn't)|(?:{_AI} )?(?:skip(?:ped)?|miss(?:ed)?|(?:went|go|gone) without|(?:fail|neglect)(?:ed)? to|(?:forget|forgot|forgotten) to)) (?:(?:have|had) )?(?P<vp>.+?)(?: at all| even once)?"),
     ("days_without", rf"(?:on )?(?:which|what|the) {_DAYS} (?:passed|went by|were there|go by)? ?without (?:me |my |{_I} )?(?:having |ever )?(?P<vp>.+?)(?: at all)?"),
     ("days_with", rf"(?:on |in )?(?:which|what|all|the)(?: of)? (?:the |my |these )?{_DAYS}\b.*?\b{_AI} {_EVER}(?P<vp>.+?)(?: on)?"),
     ("usual_time", rf"(?:at )?(?:(?:about|around|roughly) )?(?:when|what time(?: of (?:the )?day)?|what hour)(?: of (?:the )?day)? do {_I} {_USUAL} {_EVER}(?P<vp>.+)"),

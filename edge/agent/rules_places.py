@@ -61,6 +61,9 @@ class Put:
     place: str
 
 
+_OWNED = re.compile(r"\b(the|my|our) [\w-]+'s ", re.IGNORECASE)
+
+
 def put_of(item: Item) -> Put | None:
     """Read "put the keys back in the drawer" -> ("the keys", "in the drawer")."""
     text = item.text.strip().rstrip(".").lower()
@@ -129,7 +132,12 @@ def put(view: View, q: Query) -> Draft | None:
     if puts:
         chosen = puts[0] if q.ordinal == "first" else puts[-1]
         return _placed(view, q, chosen, thing, puts)
-    return rules_seen.last_seen(view, q, scope) or rules_told.where(view, q)
+    found = rules_seen.last_seen(view, q, scope) or rules_told.where(view, q)
+    if found is None and (owned := _OWNED.sub(r"\1 ", thing)) != thing:
+        # "the dog's leash" was likely called the leash when it was put.
+        puts = _puts(view, owned, scope, first=q.ordinal == "first")
+        return _placed(view, q, puts[0] if q.ordinal == "first" else puts[-1], owned, puts) if puts else None
+    return found
 
 
 def _placed(view: View, q: Query, chosen: Put, thing: str, others: list[Put] | None = None) -> Draft:

@@ -11,9 +11,28 @@ _A = r"(?:a|an|any|some|the|my|our)"
 _NOUN = rf"{_A}\b(?! (?:time|moment|day|occasion|way|reason|chance)\b)[\w' -]+?"
 _HERE = r"(?: (?:around|there|here|visible|nearby|in (?:my )?(?:view|sight)|in front of me|(?:in|on|at) the [\w ]+))*"
 _COLOUR = r"(?P<c>red|orange|yellow|green|blue|purple|pink|brown|black|white|gr[ae]y)"
+# Participles of acts, for the passive: "was the dog fed" asks whether I fed the dog.  Words that tell a state are not among
+# them ("is the door locked", "was the train delayed").
+_STATES = r"(?!closed|shut|locked|unlocked|plugged|unplugged|delayed|cancelled|finished|occupied|broken|sold|called|named|used|tired|need|bed|red\b)"
+_DONE = (
+    rf"(?P<v>{_STATES}(?:\w+ed|fed|taken|put|cut|eaten|drunk|made|bought|brought|given|hung|held|read|written|thrown|sent|swept|"
+    r"built|swum|driven|ridden|sung|worn|paid|lost|found|set|shaken|left)(?: (?:on|off|up|down|out|away|back))?)"
+)
+_SUBJECT = r"(?P<x>(?:the|my|our|a|an|any|some)\b[\w' -]+?)"
 _PEOPLE = r"(?:anybody|anyone|somebody|someone|people|any people)"
 
 _TABLE: tuple[tuple[str, str], ...] = (
+    # who did it is left out, or it is said in another way
+    (rf"(?P<q>how many times|how often|(?:on )?(?:which|what) (?:days|dates|day|date)) (?:was|were|has|have|did) {_SUBJECT} (?:been |get |got |being )?{_DONE}(?: on)?", r"\g<q> did i \g<v> \g<x>"),
+    (rf"when (?:did|has|have|was|were) {_SUBJECT} (?P<o>last |first )?(?:get|got|been|be|being) {_DONE}", r"when did i \g<o>\g<v> \g<x>"),
+    (rf"(?:was|were|has|have|had) {_SUBJECT} (?:been |already )*{_DONE}(?: yet)?", r"did i \g<v> \g<x>"),
+    (rf"did {_SUBJECT} get {_DONE}(?: yet)?", r"did i \g<v> \g<x>"),
+    (r"(?P<q>.+ )?(?:give|gave|given) (?:food to (?P<x>.+)|(?P<y>(?:the|my|our) .+?) (?:its |his |her |their |some )?food)(?P<t> .*)?", r"\g<q>feed \g<x>\g<y>\g<t>"),
+    (r"once (?:i|we) (?:had |have |was done )?(?P<x>.+?),? what (?:did|was) (?:i|we) (?:do|doing)(?: then| next)*", r"what did i do after i \g<x>"),
+    # places
+    (r"what (?:did|have) (?:i|we) (?:do|done) with (?P<x>(?:the|my|our) (?!day|morning|afternoon|evening|night|time|week|rest|money)[\w' -]+)", r"where did i put \g<x>"),
+    (r"where did (?:i|we) (?:end up|finish up|finish) (?:putting|leaving|placing|setting down|storing|dropping|hanging) (?P<x>.+)", r"where did i put \g<x>"),
+    (r"(?:did|have) you (?:ever )?(?:see|seen|notice|noticed|spot|spotted|remember|know) (?P<x>(?:where|when|what|who|how|whether|if) .+)", r"\g<x>"),
     # seeing
     (rf"(?:when|what time) (?:was|were) (?P<x>{_NOUN}) (?P<o>last|first) (?:in (?:my )?(?:view|sight)|there|visible|around)", r"when did i \g<o> see \g<x>"),
     (r"(?:did|have) you (?:ever )?(?:see|seen|notice|noticed|spot|spotted) (?P<x>.+)", r"did i see \g<x>"),
@@ -31,6 +50,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     # writing
     (r"read (?:me |us |out |to me |aloud )*(?P<x>(?:the|that|this|my) .+)", r"what did \g<x> say"),
     (r"what(?: is| was| are| were) the (?:text|writing|words?|label|inscription|message) (?:written )?(?:on|at|in|of) (?P<x>.+)", r"what was written on \g<x>"),
+    (r"what did it say (?P<p>on|at|in|above|below|beside|next to|outside|inside) (?P<x>.+)", r"what was written \g<p> \g<x>"),
     (r"what (?:did|have|could) i (?:read|see written) (?:on|about|at|in) (?P<x>.+)", r"what did the sign about \g<x> say"),
     (r"what time (?:did|does|was|is) (?:it |shown |there )?(?:on )?the clock(?: show| say| read| tell)?(?P<t> (?:when|at the) .+)?", r"what did the clock say\g<t>"),
     # appointments
