@@ -7,6 +7,7 @@ of bits in memory) and coarse vectors read by row put those in order.  The vec0 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -19,9 +20,10 @@ from storage.index_codes import codes, hamming, lean, spread
 from storage.index_strata import Stratum
 from storage.index_text import MOST_TERMS, terms
 from storage.records import Hit, Us
+from storage.search_where import Where, deeper, few, keep
 from storage.vectors import Vector, pack
 
-__all__ = ["RRF_K", "Stratum", "content_words", "fuse", "nearest", "search"]
+__all__ = ["RRF_K", "Stratum", "Where", "content_words", "fuse", "nearest", "search"]
 
 RRF_K = 60
 DEPTH = 5  # each ranking is read to DEPTH * k before fusion
@@ -122,23 +124,33 @@ def search(
     k: int = 20,
     start: Us | None = None,
     end: Us | None = None,
+    where: Where | None = None,
     index: SearchIndex | None = None,
 ) -> list[Hit]:
-    """The k best rows of a stratum that overlap [start, end), best first.
+    """The k best rows of a stratum that overlap [start, end) and fit `where`, best first.
 
     `vector` has shape (dim,) or is None for BM25 alone.  `index` is what this process remembers of the database's index;
-    without it everything is read anew.  Raises BadVector on a wrong vector.
+    without it everything is read anew.  Raises BadVector on a wrong vector, BadRecord on a filter that does not apply.
     """
     query = None if vector is None else np.frombuffer(pack(vector, _dim(db)), dtype="<f4")
     words = terms(" ".join(content_words(text)))
     if k < 1 or (not words and query is None):
         return []
     span = (-(2**62) if start is None else start, 2**62 if end is None else end)
-    view = (index or SearchIndex()).view(db, stratum).cut(until, span)
+    allowed = few(db, stratum, where) if where else None
+    view = (index or SearchIndex()).view(db, stratum).cut(until, span, allowed)
     depth = k * DEPTH
-    sparse = bm25.rank(view, words, depth) if words else []
-    dense = nearest(view, query, depth) if query is not None and query.any() else []
-    return fuse(stratum, sparse, dense, k)
+
+    def sparse(most: int) -> list[int]:
+        return bm25.rank(view, words, most) if words else []
+
+    def dense(most: int) -> list[int]:
+        return nearest(view, query, most) if query is not None and query.any() else []
+
+    if where and allowed is None:
+        fit = partial(keep, db, stratum, where)
+        return fuse(stratum, deeper(sparse, fit, depth), deeper(dense, fit, depth), k)
+    return fuse(stratum, sparse(depth), dense(depth), k)
 
 
 def nearest(view: View, query: Vector, depth: int) -> list[int]:

@@ -79,4 +79,6 @@ CREATE INDEX posting_segment ON posting(segment_id);
 CREATE TRIGGER segment_drop AFTER DELETE ON segment BEGIN
     DELETE FROM segment_column WHERE segment_id = old.id; DELETE FROM posting WHERE segment_id = old.id; END;
 CREATE INDEX moment_window ON moment(window_id);
+CREATE INDEX moment_place ON moment(place) WHERE place <> '';
+CREATE INDEX window_scene ON window(scene) WHERE scene <> '';
 """

@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_support import BASE, DIM, SPACE, US, grow, vector
 
-from storage import Snapshot, Store, index, index_segments, search
+from storage import Snapshot, Store, index, index_segments, search, search_where
 from storage.bm25 import K1, B
+from storage.errors import BadRecord
 from storage.index_codes import codes, hamming, lean, spread, squeeze
 from storage.index_segments import Words, amiss
 from storage.index_strata import GROUNDS
 from storage.index_text import counted, terms
-from storage.records import Caption, Episode, Moment, Window
+from storage.records import Caption, Entity, Episode, Moment, Utterance, Window
+from storage.search_where import Where
 
 NAMES = ["red", "blue", "cup", "lamp", "door", "tap", "café", "washing", "東京タワー", "the"]
 
@@ -287,3 +289,53 @@ def test_words_survive_packing() -> None:
     held = both.get("cup")
     assert held is not None
     assert held[0].tolist() == [0, 2, 3, 5]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("most", [20_000, 3])
+def test_filters_leave_only_what_fits(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Both ways to the rows that fit: by a name's index, and by reading the rankings deeper."""
+    monkeypatch.setattr(search_where, "FEW", most)
+    rng = random.Random(8)
+    with Store.open(None, space=SPACE) as store:
+        with store.transaction() as tx:
+            for n in range(60):
+                t = BASE + n * 30 * US
+                who, place = ("Ana", "sink") if n % 6 == 0 else ("other", "hall")
+                things = (Entity("rare vase"),) if n % 20 == 5 else (Entity("cup"),)
+                w = tx.trace.add(
+                    Window("r", t, t + 30 * US, 0, (Caption(t, "cup on the table"),), "a cup", things,
+                           speech=(Utterance(t, who, "mind the cup"),), scene=place), vector(rng),
+                )  # fmt: skip
+                known = t + 30 * US
+                e = tx.episodes.add(
+                    Episode("r", t, known, 0, "cup", "", (), "", place, w, w, "cap", known), vector(rng)
+                )
+                for _ in range(3):
+                    tx.moments.add(Moment(e, w, t, 0, "washed the cup", (), "core", 0.5, "", place, known), vector(rng))
+        with store.snapshot() as snapshot:
+            windows = {w.id: w for w in snapshot.trace.windows()}
+
+            def owner(stratum: Any, row: int) -> Window:
+                if stratum == "window":
+                    return windows[row]
+                if stratum == "item":
+                    return windows[snapshot.trace.items_by_id([row])[row].window_id]
+                return windows[row if stratum == "episode" else snapshot.moments.get(row).window_id]
+
+            strata: Any = ("item", "window", "moment", "episode")
+            for stratum in strata:
+                for where, count, right in (
+                    (Where(entity="rare vase"), 3, lambda w: w.entities[0].name == "rare vase"),
+                    (Where(person="Ana"), 10, lambda w: w.speech[0].speaker == "Ana"),
+                    (Where(place="sink"), 10, lambda w: w.scene == "sink"),
+                    (Where(entity="cup", person="other", place="hall"), 47, lambda w: w.scene == "hall"),
+                    (Where(entity="nobody"), 0, lambda w: False),
+                ):
+                    hits = snapshot.search(stratum, "cup", vector(rng), k=300, where=where)
+                    found = {owner(stratum, h.id).id for h in hits}
+                    assert len(found) == count, (stratum, where)
+                    assert all(right(windows[i]) for i in found)
+                    assert [h.bm25_rank for h in hits if h.bm25_rank] != [] or not count
+            with pytest.raises(BadRecord):
+                snapshot.search("pattern", "cup", where=Where(place="sink"))
