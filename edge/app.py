@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from edge import config as settings
-from edge import forgetting
+from edge import forgetting, powering
 from edge.answering import handler, session_asker
 from edge.bus import Bus
 from edge.capture.device import GlassesLink
@@ -27,10 +27,11 @@ from edge.logs import Log
 from edge.memory.forget import Wish
 from edge.messages import Health
 from edge.opening import open_capture
+from edge.patience_calls import calls
 from edge.perception.light import PRIME_WINDOWS, LightPerception
 from edge.perception.vlm import VlmPerception
+from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline
-from edge.power import MODES
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
 from edge.server.control import ControlServer
@@ -38,6 +39,7 @@ from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
 from edge.voice.player import open_player
 from edge.voice.service import VoiceService
+from edge.wishing import Wishing
 from models.errors import ModelError
 from storage import EmbeddingSpace, Store
 from storage.keyframes import KeyframeFolder, folder_of
@@ -79,6 +81,11 @@ def run_glasses(runtime: Runtime, stop: threading.Event) -> None:
         runtime.glasses.run(stop)
 
 
+def powered(runtime: Runtime) -> bool:
+    """With a live source; a recording was made on another device."""
+    return runtime.live and not runtime.grown.is_set()
+
+
 def serving(runtime: Runtime) -> bool:
     """When the owner has set a port for /health."""
     return runtime.config.device.health_port > 0 and not runtime.grown.is_set()
@@ -110,6 +117,8 @@ SERVICES: tuple[Service, ...] = (
     Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
     Service("glasses", run_glasses, when=has_glasses, restarts=5),
     Service("device", lambda r, stop: r.run_device(stop), when=has_glasses, restarts=5),
+    Service("power", powering.run, when=powered, restarts=5),
+    Service("watch", lambda r, stop: r.run_watch(stop), when=powered, restarts=5),
     Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
 )
@@ -287,10 +296,14 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
         recorder=recorder, control=server, glasses=glasses,
     )  # fmt: skip
-    runtime.asker = session_asker(config, engines, bus, wall, text.embed, options.db, live=opened.live)
+    runtime.asker = session_asker(config, engines, bus, wall, text.embed, live=opened.live)
     made.append(runtime)
     if isinstance(light, VlmPerception):
-        light.rest_when(lambda: not MODES[runtime.power.mode].vlm, engines.thinkers.unload)
+        light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)
+    pipeline.proactive.busy = lambda: voice.busy
+    if opened.live:
+        runtime.watch = FrameWatch(light, mono=wall.mono)
+        powering.begin(runtime)
     return runtime
 
 
@@ -332,12 +345,18 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
     """The control socket of a session and what it answers."""
 
     def pause(_: dict[str, Any]) -> dict[str, Any]:
-        running().hold(True)
+        powering.pause(running(), True)
         return {"paused": True}
 
     def resume(_: dict[str, Any]) -> dict[str, Any]:
-        running().hold(False)
+        powering.pause(running(), False)
         return {"paused": False}
+
+    def patience(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        def call(given: dict[str, Any]) -> dict[str, Any]:
+            return calls(Wishing(running().store, running().wall))[name](given)
+
+        return call
 
     def stop(_: dict[str, Any]) -> dict[str, Any]:
         running().stopping.set()
@@ -351,6 +370,8 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
         "health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop, "forget": forget,
     }  # fmt: skip
     handlers["ask"] = handler(running)
+    handlers |= {name: patience(name) for name in ("frequency", "quiet_hours", "snooze", "feedback")}
+    handlers["power"] = lambda given: powering.choose(running(), given)
     return ControlServer(control_path(), handlers)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edge.commands import ask, care, context, firmware, forget, memory, proactive, replaying, running
+from edge.commands import ask, care, context, firmware, forget, memory, patience, proactive, replaying, running
 from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 from edge.keys import use_configured_keys
@@ -31,8 +31,8 @@ app = typer.Typer(
 )
 app.command("run")(running.run)
 app.command("stop")(running.stop)
-app.command("pause")(running.pause)
-app.command("resume")(running.resume)
+app.command("pause")(patience.pause)
+app.command("resume")(patience.resume)
 app.command("replay")(replaying.replay)
 app.command("ask")(ask.ask)
 app.command("timeline")(memory.timeline)
@@ -47,12 +47,15 @@ app.command("corrections")(context.corrections)
 app.command("alerts")(memory.alerts)
 app.command("why")(memory.why)
 app.command("export")(memory.export)
+app.command("frequency")(patience.frequency)
+app.command("quiet-hours")(patience.quiet_hours)
+app.command("snooze")(patience.snooze)
+app.command("thanks")(patience.thanks)
+app.command("dismiss")(patience.dismiss)
+app.command("power")(patience.power)
 app.add_typer(standing, name="standing")
 app.add_typer(context.procedures, name="procedures")
 
-app.command("forget")(forget.forget)
-app.command("pin")(forget.pin)
-app.command("unpin")(forget.unpin)
 app.command("doctor")(care.doctor)
 app.command("setup")(care.setup)
 app.command("serve")(care.serve)

@@ -11,6 +11,8 @@ from edge.perception.things import DETECTOR_SCORE
 from edge.thinkers import Thinkers, ThinkingRole, llama_settings
 from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Loader, LoadOptions, Registry, RoleStatus, roles
 
+SMALL_TTS, SMALL_ASR = "espeak-ng", "whisper-tiny.en"  # while power is short
+
 
 class Engines:
     """One loader and the settings that choose; shared by every service of a process."""
@@ -54,6 +56,14 @@ class Engines:
     def tts(self) -> roles.TTS:
         """The voice; the next one when the chosen one cannot be had (see `status`).  Raises ModelError."""
         return self._loader.load(TTS).model
+
+    def small_tts(self) -> roles.TTS:
+        """The voice that costs least.  Raises ModelError."""
+        return self._loader.load(TTS, SMALL_TTS).model
+
+    def small_asr(self) -> roles.ASR:
+        """The speech recognition that costs least.  Raises ModelError."""
+        return self._loader.load(ASR, SMALL_ASR).model
 
     def language(self, role: ThinkingRole) -> roles.Language | None:
         """Who consolidates, matches or answers; None when rules do.  Raises ModelError, ConfigError."""

@@ -37,6 +37,14 @@ class Private:
     text: str
 
 
+_muted = threading.Event()
+
+
+def mute(on: bool) -> None:
+    """While the wearer has paused the device nothing is logged but errors, which never carry what was perceived."""
+    (_muted.set if on else _muted.clear)()
+
+
 class Log:
     """A logger of events with fields; `name` is the part of the runtime."""
 
@@ -60,6 +68,8 @@ class Log:
         self._write(logging.ERROR, event, fields, cause)
 
     def _write(self, level: int, event: str, fields: dict[str, object], cause: BaseException | None = None) -> None:
+        if _muted.is_set() and level < logging.ERROR:
+            return
         if self._logger.isEnabledFor(level):
             self._logger.log(level, event, extra={_FIELDS: fields}, exc_info=cause, stacklevel=3)
 

@@ -118,6 +118,22 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Spoken:
+    """What became of a Say: said to its end, or given up unheard."""
+
+    source: str
+    priority: int
+    heard: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A frame that was taken into the present window: perception will look at it, and danger is looked for at once."""
+
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """A part of the system changed its state."""
 
@@ -140,5 +156,7 @@ Message: TypeAlias = (
     | ServiceAsked
     | ServiceDecided
     | Say
+    | Spoken
+    | Sampled
     | Health
 )

@@ -130,7 +130,8 @@ class Pipeline:
             return change()
         finally:
             self._stale, self._library = True, -1
-            self.proactive = self._expert(self.proactive.alerts)
+            before, self.proactive = self.proactive, self._expert(self.proactive.alerts)
+            self.proactive.busy, self.proactive.mode = before.busy, before.mode
 
     def _follow(self) -> None:
         """Take up the procedures that are stored now, if they are not the ones that were."""

@@ -203,6 +203,17 @@ def step(state: PowerState, reading: Reading, mono: int) -> PowerState:
     return replace(moved, mode=_mode(moved, reading, charging=charging, unworn=unworn))
 
 
+Announcement: TypeAlias = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+def announcements(before: PowerState, now: PowerState) -> tuple[Announcement, ...]:
+    """What is to be said of a step: (alert type, key, slots) for a level that was crossed and for heat."""
+    said: list[Announcement] = [(f"battery_{level}", "battery", (("percent", str(level)),)) for level in now.warn]
+    if now.mode == "cool-down" and before.mode != "cool-down":
+        said.append(("too_hot", "heat", ()))
+    return tuple(said)
+
+
 def percent_of(cell_v: float) -> float:
     """What is left in one lithium-ion cell at rest, percent, by its voltage: interpolated in CELL_CURVE."""
     low = CELL_CURVE[0]

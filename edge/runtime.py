@@ -8,46 +8,56 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from edge import logs, powering
 from edge.agent.asking import Asker
-from edge import forgetting
 from edge.bus import Bus, Subscription
 from edge.capture.base import Speed
-from edge.capture.device import GlassesLink, read_device
+from edge.capture.device import GlassesLink
 from edge.capture.live import LiveCapture
 from edge.capture.sink import CaptureHealth
 from edge.clock import US, Clock, SystemClock
 from edge.config import Config
 from edge.engines import Engines
-from edge.errors import ControlError, sentence_of
+from edge.errors import sentence_of
 from edge.logs import Log
-from edge.memory.forget import Wish
-from edge.messages import Health, Message, Observation, RawWindow, Say, ServiceDecided, WindowCommitted
-from edge.perception.light import PRIME_WINDOWS, LightPerception
+from edge.messages import (
+    Frame,
+    Health,
+    Message,
+    Observation,
+    RawWindow,
+    Sampled,
+    Say,
+    ServiceDecided,
+    Spoken,
+    WindowCommitted,
+)
+from edge.perception.light import LightPerception
+from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline, Totals
-from edge.power import PowerState
-from edge.power import step as power_step
-from edge.proactive.alerts import alert
+from edge.power import Mode, PowerState
+from edge.proactive.alerts import alert, speak
+from edge.proactive.hazards import warning
+from edge.proactive.signs import sign
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
 from edge.voice.queue import ALERT, CRITICAL, NOTICE, URGENT
 from edge.voice.service import VoiceService
 from storage import Store
-from storage.errors import StoreLocked, StoreUnwritable
+from storage.errors import StorageError, StoreLocked, StoreUnwritable
 from storage.health import HealthEvent
-from storage.keyframes import KeyframeFolder, folder_of
 from storage.records import Device, Gap, Window
 
 _log = Log("runtime")
 _WAIT_S = 0.2
 _TRIES = 2  # how often a window is perceived before it is given up
+WEARER, GLASSES = "wearer", "glasses"  # who may want nothing recorded
 VOICE_PRIORITY = (NOTICE, NOTICE, ALERT, ALERT, URGENT, CRITICAL)  # of an alert of priority 0 to 5
-ERRAND_S = 540.0  # how long a command waits for the memory
-_IN_FLIGHT_US = 3600 * US  # a window cannot be longer on its way than that
 _RETRY_S = 2.0  # between tries to store what could not be stored
 
 
@@ -76,16 +86,6 @@ class Capture(Protocol):
 
     def close(self) -> None:
         """Let go of the source."""
-
-
-@dataclass(slots=True)
-class Errand:
-    """Something that only the owner of the memory may do, between two windows; whoever asked waits for `done`."""
-
-    do: Callable[[], dict[str, Any]]
-    done: threading.Event = field(default_factory=threading.Event)
-    result: dict[str, Any] | None = None
-    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -119,10 +119,11 @@ class Runtime:
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     began: int = 0
     power: PowerState = field(default_factory=PowerState)
+    choice: Mode | None = None  # the power mode the wearer chose
+    watch: FrameWatch | None = None
+    tidy: threading.Event = field(default_factory=threading.Event)  # work that can wait may be done now
+    quiet_by: set[str] = field(default_factory=set)  # who wants nothing recorded: the wearer, the glasses
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
-    errands: deque[Errand] = field(default_factory=deque)
-    forgotten: list[tuple[Wish, int]] = field(default_factory=list)
-    primed: threading.Event = field(default_factory=threading.Event)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
     _tries: int = 0
@@ -150,8 +151,6 @@ class Runtime:
         """
         while not stop.is_set():
             raw = self._in_hand or self.raw.get(_WAIT_S)
-            if self.primed.is_set():
-                self._prime()
             if isinstance(raw, RawWindow):
                 self._note(raw)
                 self._in_hand, self._tries = raw, self._tries + 1
@@ -191,86 +190,28 @@ class Runtime:
         message = self._observed or self._observations.get(_WAIT_S)
         if isinstance(message, Observation):
             self._observed = message  # in hand until it is stored, whatever happens meanwhile
-            window = self._unforgotten(message.window)
-            if window is not None:
-                self._happened(self.pipeline.step(window))
+            self._happened(self.pipeline.step(message.window))
             self._observed = None
         elif self.perceived.is_set() and not self._observations.backlog():
             self._happened(self.pipeline.end())
             self.grown.set()
         elif self.live:
             self._happened(self.pipeline.tick(self.clock.now()))
-        while self.told:
+        if self.live:
+            self._happened(self.pipeline.proactive.tick())
+        while self.told and WEARER not in self.quiet_by:
             self._happened(self.pipeline.announce(*self.told[0]))
             self.told.popleft()
-        while self.errands:
-            errand = self.errands.popleft()
-            try:
-                errand.result = errand.do()
-            except Exception as error:  # noqa: BLE001  # whoever asked is told; the memory goes on
-                errand.error = error
-            errand.done.set()
 
-    def forget(self, wish: Wish) -> dict[str, Any]:
-        """Forget while running, what is still on its way into the memory too; returns the report.
-
-        May be called from any thread.  Raises StorageError, or ControlError when the memory is too busy.
-        """
-        return self._ask(lambda: self._forget(wish))
-
-    def look(self, wish: Wish) -> dict[str, Any]:
-        """What a wish to forget would concern."""
-        return self._ask(lambda: dict(forgetting.look(self.store, wish)))
-
-    def _ask(self, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        errand = Errand(do)
-        self.errands.append(errand)
-        if not errand.done.wait(ERRAND_S):
-            raise ControlError("The memory is busy and has not come to it yet: it will; look at the log.")
-        if errand.error is not None:
-            raise errand.error
-        assert errand.result is not None
-        return errand.result
-
-    def _forget(self, wish: Wish) -> dict[str, Any]:
-        self._happened(self.pipeline.settled())
-        now = self.clock.now()
-        self.forgotten = [(w, t) for w, t in self.forgotten if t > now - _IN_FLIGHT_US] + [(wish, now)]
-        embed = self.engines.text_embedding().embed
-        report = self.pipeline.renewed(
-            lambda: forgetting.forget_now(self.store, wish, embed, self.config, self.recorder)
-        )
-        self.primed.set()
-        return report
-
-    def _unforgotten(self, window: Window) -> Window | None:
-        """What may be stored of a window that was on its way when something was forgotten."""
-        left: Window | None = window
-        for wish, asked in self.forgotten:
-            if left is not None and left.t_start < asked:
-                left = wish.cut(left)
-        kept = set() if left is None else {k.file for k in left.keyframes}
-        folder = KeyframeFolder(folder_of(self.options.db))
-        for keyframe in window.keyframes:
-            if keyframe.file not in kept:
-                folder.remove(keyframe.file)
-        return left
-
-    def _prime(self) -> None:
-        """Perception goes on from what the memory still holds."""
-        self.primed.clear()
-        with self.store.snapshot() as snapshot:
-            last = snapshot.trace.last(self.recording)
-            earlier = [] if last is None else snapshot.trace.before(self.recording, last.id, PRIME_WINDOWS)
-        self.light.prime(earlier)
-
-    def hold(self, still: bool) -> None:
-        """Close camera and microphone, or open them again: the wearer's word, or what the glasses say."""
-        if still == self.paused.is_set():
+    def hold(self, still: bool, who: str = WEARER) -> None:
+        """Close camera and microphone, or open them again once nobody wants them closed any more."""
+        (self.quiet_by.add if still else self.quiet_by.discard)(who)
+        logs.mute(WEARER in self.quiet_by)
+        if bool(self.quiet_by) == self.paused.is_set():
             return
-        (self.paused.set if still else self.paused.clear)()
+        (self.paused.set if self.quiet_by else self.paused.clear)()
         if isinstance(self.capture, LiveCapture):
-            (self.capture.pause if still else self.capture.resume)()
+            (self.capture.pause if self.quiet_by else self.capture.resume)()
 
     def run_device(self, stop: threading.Event) -> None:
         """What the glasses show into power, pause and alerts; what is delivered into a touch."""
@@ -280,11 +221,15 @@ class Runtime:
         alerts = self.bus.subscribe("decisions")
         recording = True
         while not self.wall.wait(stop, _WAIT_S):
+            paused, glasses.choice = glasses.companion.paused, self.choice
             now = glasses.step()
             self.power = now.power
+            if now.paused != paused:
+                powering.pause(self, now.paused)
             if now.recording != recording:
                 recording = now.recording
-                self.hold(not recording)
+                self.hold(not recording and not now.paused, GLASSES)
+            powering.tapped(self, now.taps, now.double_taps)
             for kind, key, slots in now.announce:
                 self.told.append((kind, key, alert(kind).template.format(**dict(slots))))
             while alerts.backlog():
@@ -292,12 +237,38 @@ class Runtime:
                 if isinstance(message, ServiceDecided) and message.decision.decision == "deliver":
                     glasses.nudge(alert(message.service.type).priority >= 4)
 
+    def run_watch(self, stop: threading.Event) -> None:
+        """Danger in single frames, and whatever the voice could not make heard, to the arbiter at once."""
+        frames, sampled, spoken = (self.bus.subscribe(t) for t in ("frames", "sampled", "spoken"))
+        while not stop.is_set():
+            frame = frames.get(_WAIT_S)
+            while spoken.backlog():
+                said = spoken.get(0.0)
+                if isinstance(said, Spoken) and not said.heard and said.priority >= CRITICAL and said.source[1:].isdigit():
+                    self.pipeline.proactive.unheard(int(said.source[1:]))
+            taken = sampled.get(0.0) if sampled.backlog() else None
+            if self.watch is None or self.paused.is_set():
+                continue
+            if isinstance(frame, Frame):
+                self._warn(frame.t, self.watch.quick(frame), ())
+            if isinstance(taken, Sampled):
+                self._warn(taken.frame.t, *self.watch.whole(taken.frame))
+
+    def _warn(self, t: int, told: Sequence[str], lines: Sequence[str]) -> None:
+        """Ask the arbiter to warn of what the sentences or signs of one frame tell of."""
+        found = [h for h in (*map(warning, told), sign(lines)) if h is not None]
+        for hazard in {h.name: h for h in found}.values():
+            try:
+                self._happened(self.pipeline.proactive.warn(hazard.name, t, speak("safety", hazard=hazard.say)))
+            except StorageError as error:  # the memory thread tells of it; the next frame tries again
+                _log.error("warning_not_stored", cause=error)
+
     def run_health(self, stop: threading.Event) -> None:
         """Changes of state into the store and the log."""
         changes = self.bus.subscribe("health")
         while not stop.is_set():
             message = changes.get(_WAIT_S)
-            if isinstance(message, Health):
+            if isinstance(message, Health) and WEARER not in self.quiet_by:  # paused: no row and no word in the log
                 _log.warning("health", part=message.part, state=message.state, detail=message.detail)
                 try:
                     with self.store.transaction() as tx:
@@ -347,7 +318,7 @@ class Runtime:
             "backlog": self.bus.backlog(),
             "dropped": self.bus.dropped(),
             "voice": voice,
-            "power": {"mode": self.power.mode, "battery": self.power.battery},
+            "power": powering.told(self),
             "glasses": self._glasses_told(),
             "language_models": self.engines.language_health(),
             "fell_back": fell_back,
@@ -357,6 +328,7 @@ class Runtime:
 
     def close(self) -> None:
         """Let go of everything; what is committed is safe at any moment before."""
+        logs.mute(False)
         self.bus.close()
         self.capture.close()
         self.control.close()
@@ -393,10 +365,8 @@ class Runtime:
         """A live window carries the device's state at its end; a recording was made on another device."""
         if not self.live:
             return observation
-        if self.glasses is None:
-            self.power = power_step(self.power, read_device(), self.wall.mono())
         level = None if self.power.battery is None else round(self.power.battery)
-        device = Device(battery=level, charging=self.power.mode == "charging", mode=self.power.mode)
+        device = Device(battery=level, charging=self.power.charging, mode=self.power.mode)
         return Observation(replace(observation.window, device=device))
 
     def _timed(self, say: Say) -> Say:

@@ -18,7 +18,7 @@ from edge.logs import Log
 from models import LANGUAGE, VISION_LANGUAGE, Loader, roles
 from models.backends.llama_settings import BOARDS, LlamaSettings, board
 from models.backends.openai_remote import OpenAIRemote, RemoteSettings
-from models.errors import ModelError
+from models.errors import ModelError, NotAllowedError
 from models.fallback import FirstOf, Metered
 from models.meter import Meter
 
@@ -43,6 +43,18 @@ def llama_settings(llm: settings.Llm) -> LlamaSettings:
     )
 
 
+class _Gated:
+    """A remote model that is asked only while `opened` says so; otherwise it fails as one that may not be used."""
+
+    def __init__(self, model: Any, opened: Callable[[], bool]) -> None:
+        self._model, self._opened = model, opened
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("complete", "describe", "stream") and not self._opened():
+            raise NotAllowedError("The power mode asks no remote model: charge the device, or choose another mode.")
+        return getattr(self._model, name)
+
+
 class Thinkers:
     """The language models of a session; made when first asked for, closed by `close`."""
 
@@ -51,6 +63,7 @@ class Thinkers:
         self._remotes: dict[str, OpenAIRemote] = {}
         self._made: dict[str, Any] = {}
         self._local: dict[str, Any] = {}
+        self.offload = True  # whether remote models may be asked now: the power mode sets it
         self.problems: dict[str, str] = {}  # by role: why it is not what the settings ask for
         self.meter = Meter(settings.state_dir() / COSTS, lambda: local(clock.now(), clock.offset()).date().isoformat())
 
@@ -110,7 +123,7 @@ class Thinkers:
         if role not in self._made:
             members: list[Any] = []
             if choice.startswith("remote"):
-                members.append(Metered(self._remote(role), role, "remote", self.meter))
+                members.append(_Gated(Metered(self._remote(role), role, "remote", self.meter), lambda: self.offload))
             if choice.endswith("local"):
                 try:
                     members.append(Metered(self._kept(load()), role, "local", self.meter))

@@ -35,6 +35,8 @@ TOPICS: tuple[Topic, ...] = (
     Topic("services", m.ServiceAsked, 64, "never_drop"),
     Topic("decisions", m.ServiceDecided, 64, "drop_oldest"),
     Topic("voice", m.Say, 16, "drop_oldest"),
+    Topic("spoken", m.Spoken, 64, "drop_oldest"),
+    Topic("sampled", m.Sampled, 2, "drop_oldest"),
     Topic("health", m.Health, 64, "drop_oldest"),
 )
 

@@ -1,4 +1,4 @@
-"""What the device tells of itself, and what it is told: the kernel's files, or the glasses behind the bridge."""
+"""The glasses behind the bridge: what they show of themselves, and what they are told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from edge.clock import Clock
-from edge.power import HOT_CELL, MODES, PowerState, Reading
+from edge.power import HOT_CELL, Mode, PowerState, Reading, announcements
 from edge.power import step as power_step
 from firmware_bridge import protocol as p
 from firmware_bridge.errors import BridgeError
@@ -17,34 +17,13 @@ from firmware_bridge.host import Glasses
 from firmware_bridge.links import open_url
 from firmware_bridge.view import DeviceState
 
-SUPPLIES = Path("/sys/class/power_supply")
-ZONES = Path("/sys/class/thermal")
-
-
-def read_device(supplies: Path = SUPPLIES, zones: Path = ZONES) -> Reading:
-    """The present reading; what the kernel does not tell is None (a desk machine has no battery).
-
-    The hottest thermal zone counts, in degrees Celsius.
-    """
-    battery, charging = None, None
-    for supply in sorted(supplies.glob("*")) if supplies.is_dir() else []:
-        if _text(supply / "type") != "Battery":
-            continue
-        level = _text(supply / "capacity")
-        battery = float(level) if level is not None and level.isdigit() else None
-        status = _text(supply / "status")
-        charging = None if status is None else status in ("Charging", "Full")
-        break
-    heat = [int(t) / 1000 for z in sorted(zones.glob("thermal_zone*")) if (t := _text(z / "temp")) and t.isdigit()]
-    return Reading(battery=battery, charging=charging, temperature_c=max(heat, default=None))
-
 
 @dataclass(frozen=True, slots=True)
 class Companion:
     """What the glasses want and are told: power, whether the wearer paused, whether anything may be recorded.
 
     `announce` holds (alert type, key, slots) to be said; `light` is what the recording light shall do, None while the
-    glasses are out of reach.
+    glasses are out of reach.  `taps` and `double_taps` count those since the look before.
     """
 
     power: PowerState = field(default_factory=PowerState)
@@ -53,6 +32,8 @@ class Companion:
     light: bool | None = None
     activity: p.Activity | None = None
     announce: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = ()
+    taps: int = 0
+    double_taps: int = 0
 
 
 def follow(
@@ -63,19 +44,23 @@ def follow(
     mono: int,
     *,
     need_light: bool,
+    choice: Mode | None = None,
 ) -> Companion:
     """The companion after what the glasses show at `mono` (monotonic microseconds).  Pure.
 
     A long press pauses and resumes; nothing is recorded while paused, muted or taken off, nor, with `need_light`, while
-    the recording light does not shine.
+    the recording light does not shine.  `choice` is the power mode the wearer chose.
     """
     cell = seen.battery
     reading = Reading(
         battery=seen.percent,
         charging=None if cell is None else cell.charging in (p.Charging.CHARGING, p.Charging.FULL),
         cell_c=None if cell is None or cell.temp_dc is None else cell.temp_dc / 10,
+        cell_v=None if cell is None or not cell.mv else cell.mv / 1000,
+        watts=None if cell is None or not cell.mv or not cell.ma else max(0, -cell.ma) * cell.mv / 1e6,
         reported=reported,
         worn=seen.worn,
+        choice=choice,
     )
     if p.FaultCode.OVERHEAT in seen.faults or (
         cell is not None and cell.health == p.Health.OVERHEAT
@@ -87,16 +72,14 @@ def follow(
     presses = sum(g.kind == p.GestureKind.LONG_PRESS for g in gestures)
     paused = before.paused ^ bool(presses % 2)
     dark = need_light and seen.led_failed is True
-    recording = not paused and not seen.muted and MODES[power.mode].tier != "off" and not dark
-    said: list[tuple[str, str, tuple[tuple[str, str], ...]]] = [
-        (f"battery_{level}", "battery", (("percent", str(level)),)) for level in power.warn
-    ]
-    if power.mode == "cool-down" and before.power.mode != "cool-down":
-        said.append(("too_hot", "heat", ()))
+    recording = not paused and not seen.muted and power.row.tier != "off" and not dark
+    said = list(announcements(before.power, power))
     if seen.activity == p.Activity.FALL_SUSPECTED != before.activity:
         said.append(("safety", "fall", (("hazard", "that looked like a fall"),)))
     light = recording if seen.connected else None
-    return Companion(power, paused, recording, light, seen.activity, tuple(said))
+    taps = sum(g.kind == p.GestureKind.TAP for g in gestures)
+    doubles = sum(g.kind == p.GestureKind.DOUBLE_TAP for g in gestures)
+    return Companion(power, paused, recording, light, seen.activity, tuple(said), taps, doubles)
 
 
 class GlassesLink:
@@ -109,6 +92,7 @@ class GlassesLink:
         self._reported: int | None = None
         self._shown: bool | None = None
         self.companion = Companion()
+        self.choice: Mode | None = None
         self.notices = 0
         self.last_error = ""
         self.glasses = Glasses(open_url(url), clock.mono, self._wall, self._heard, journal=journal)
@@ -124,7 +108,9 @@ class GlassesLink:
         gestures = [self._gestures.popleft() for _ in range(len(self._gestures))]
         seen = self.glasses.state()
         now = self._clock.mono()
-        after = follow(self.companion, seen, gestures, self._reported, now, need_light=self._need_light)
+        after = follow(
+            self.companion, seen, gestures, self._reported, now, need_light=self._need_light, choice=self.choice
+        )
         if self.glasses.notice():
             self.notices += 1
             after = replace(after, announce=(*after.announce, ("link_lost", "glasses", (("part", "the glasses"),))))
@@ -170,10 +156,3 @@ class GlassesLink:
     def _wake_on(self, stop: threading.Event) -> None:
         stop.wait()
         self.glasses.wake()
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="ascii").strip()
-    except OSError:  # the file comes and goes with the hardware: unknown is the honest answer
-        return None

@@ -58,6 +58,10 @@ class LiveCapture:
         """See and hear again."""
         self._paused.clear()
 
+    def sample_every(self, interval_s: float) -> None:
+        """Take frames into windows so often from now on; callable from any thread."""
+        self._maker.interval_s = interval_s
+
     def run(self, stop: threading.Event) -> None:
         """Capture until `stop` is set or the duration is over; what was begun then makes a last, shorter window."""
         begin = self._time.now()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edge.bus import Bus, Subscription
 from edge.capture.windows import Item, WindowMaker
-from edge.messages import Frame, RawWindow, Sound
+from edge.messages import Frame, RawWindow, Sampled, Sound
 from storage.records import Gap
 
 _LOOK_S = 0.5  # how often one who waits for the reader looks whether to stop
@@ -50,7 +50,10 @@ class Sink:
         elif isinstance(item, Sound):
             self._last_sound = item.t
             self._bus.publish(item)
-        self._publish(self.maker.step(item), stop)
+        windows = self.maker.step(item)
+        if isinstance(item, Frame) and self.maker.sampled is item:
+            self._bus.publish(Sampled(item))
+        self._publish(windows, stop)
 
     def flush(self, t: int, stop: threading.Event) -> None:
         """The capture ends or pauses at t: publish what is left."""

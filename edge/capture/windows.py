@@ -67,6 +67,11 @@ class WindowMaker:
         """Where the present window begins, microseconds UTC; None before the first item."""
         return self._start
 
+    @property
+    def sampled(self) -> Frame | None:
+        """The frame taken last into the present window."""
+        return self._frames[-1] if self._frames else None
+
     def step(self, item: Item) -> list[RawWindow]:
         """Take one item; returns the windows that are complete now."""
         if isinstance(item, Gap):

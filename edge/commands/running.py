@@ -1,4 +1,4 @@
-"""grove-edge run, stop, pause, resume: the device itself and the words to a running one."""
+"""grove-edge run and stop: the device itself, and its end."""
 
 from __future__ import annotations
 
@@ -107,25 +107,10 @@ def run(
 
 def stop(as_json: JsonOption = False) -> None:
     """Stop the running device; what is committed is safe."""
-    _tell("stop", as_json, "Stopping.")
-
-
-def pause(as_json: JsonOption = False) -> None:
-    """Close camera and microphone until resume."""
-    _tell("pause", as_json, "Paused: camera and microphone are closed.")
-
-
-def resume(as_json: JsonOption = False) -> None:
-    """Open camera and microphone again."""
-    _tell("resume", as_json, "Recording again.")
-
-
-def _tell(command: str, as_json: bool, told: str) -> None:
     from edge.app import control_path
     from edge.server.control import ControlClient
 
-    answer = ControlClient(control_path()).call(command)
-    say(answer, as_json, [told])
+    say(ControlClient(control_path()).call("stop"), as_json, ["Stopping."])
 
 
 class _Watch:

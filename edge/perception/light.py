@@ -17,13 +17,14 @@ from edge.errors import sentence_of
 from edge.messages import Frame, Image, Observation, RawWindow
 from edge.perception import registry, words
 from edge.perception.faces import FaceBlur
-from edge.perception.gate import HISTORY, FrameGate, KeyframeGate, Verdict, thumbnail
+from edge.perception.gate import HISTORY, FrameGate, KeyframeGate, Verdict, sharpness, thumbnail
 from edge.perception.looks import light_of
 from edge.perception.pixels import decode, encode, fitted
 from edge.perception.registry import Carry, View, carry_of, confirm
 from edge.perception.speech import hear
 from edge.perception.text import reading
 from edge.perception.things import Sight, look
+from edge.power import TIERS, TierRow
 from models.errors import ModelError
 from models.roles import ASR, OCR, VAD, Detector
 from storage.errors import StorageError
@@ -31,6 +32,7 @@ from storage.keyframes import KeyframeFolder
 from storage.records import Caption, Keyframe, MadeBy, Utterance, Window
 
 MADE_BY: MadeBy = "light"
+GLANCES = 16  # frames looked at ahead of their window that are remembered
 PRIME_WINDOWS = HISTORY  # stored windows that `prime` wants: each has a keyframe
 
 
@@ -83,6 +85,10 @@ class LightPerception:
         self._keyframe_gate = KeyframeGate()
         self._faces = FaceBlur() if settings.blur_faces else None
         self._recent: deque[Window] = deque(maxlen=registry.CARRY_WINDOWS)
+        self._glanced: dict[int, tuple[Sight | None, tuple[str, ...] | None]] = {}  # by time: seen before the window
+        self.tier: TierRow = TIERS["full"]  # how much is looked for: the power mode sets it between windows
+        self.hears = True  # whether speech is transcribed now
+        self.small_asr: ASR | None = None  # stands in for the chosen one while power is short
         self.views: tuple[View, ...] = ()  # of the last window, with boxes: for checks and screens
         self.health = PerceptionHealth()
         if ocr is None:
@@ -112,9 +118,12 @@ class LightPerception:
         carry = carry_of(tuple(self._recent), raw.recording, raw.t_start)
         with self._timed("gate"):
             verdicts = self._gate.judge([f.image for f in raw.frames])
-        chosen = [i for i, v in enumerate(verdicts) if v.source == i]
-        sights = {i: self._sight(raw.frames[i]) for i in chosen}
-        views = [self._view(raw.frames[i], sights[i]) for i in chosen]
+        chosen = _spread([i for i, v in enumerate(verdicts) if v.source == i], self.tier.frames)
+        verdicts = [v if v.source in chosen else replace(v, source=None) for v in verdicts]
+        read = set(_spread(chosen, self.tier.texts))
+        seen = {i: self._seen(raw.frames[i]) for i in chosen}
+        sights = {i: sight for i, (sight, _) in seen.items()}
+        views = [self._view(raw.frames[i], sights[i], self._text(raw.frames[i], seen[i][1], i in read)) for i in chosen]
         views = confirm(views, carry, self._settings.object_score)
         self.views = tuple(views)
         window = self._compose(raw, verdicts, dict(zip(chosen, views, strict=True)), carry)
@@ -130,6 +139,34 @@ class LightPerception:
         health.keyframes += len(keyframes)
         return [Observation(window)]
 
+    @property
+    def detector(self) -> Detector:
+        """What finds objects, for a quick look beside the windows."""
+        return self._detector
+
+    def glance(self, frame: Frame) -> View | None:
+        """Look at a frame before its window is over, for danger; the window finds what was seen and does it once.
+
+        None when the frame is too blurred to say anything of.  From one thread beside that of `step`.
+        """
+        if sharpness(frame.image) < self._settings.blur_min:
+            return None
+        sight = self._sight(frame)
+        lines = self._lines(frame.image) if self.tier.texts else ()
+        while len(self._glanced) >= GLANCES:
+            self._glanced.pop(next(iter(self._glanced)), None)
+        self._glanced[frame.t] = (sight, lines)
+        return self._view(frame, sight, lines)
+
+    def caption_of(self, view: View) -> str:
+        """The sentence a frame is told in."""
+        return words.caption(view, text=False)
+
+    def _seen(self, frame: Frame) -> tuple[Sight | None, tuple[str, ...] | None]:
+        """What one frame shows, and its text where a glance has read it already."""
+        sight, lines = self._glanced.pop(frame.t, (None, None))
+        return (self._sight(frame), lines) if sight is None else (sight, lines)
+
     def _sight(self, frame: Frame) -> Sight | None:
         with self._timed("objects"):
             try:
@@ -140,7 +177,7 @@ class LightPerception:
         self.health.fell_back.pop("objects", None)
         return sight
 
-    def _view(self, frame: Frame, sight: Sight | None) -> View:
+    def _view(self, frame: Frame, sight: Sight | None, lines: tuple[str, ...]) -> View:
         height, width = frame.image.shape[:2]
         return View(
             frame.t,
@@ -148,11 +185,17 @@ class LightPerception:
             height,
             sight.things if sight else (),
             sight.weak if sight else frozenset(),
-            self._lines(frame.image),
+            lines,
             light_of(frame.image),
             thumbnail(frame.image),
             sight is not None,
         )
+
+    def _text(self, frame: Frame, known: tuple[str, ...] | None, wanted: bool) -> tuple[str, ...]:
+        """The text of a frame: as read at a glance, or read now where the tier wants it."""
+        if not wanted:
+            return ()
+        return self._lines(frame.image) if known is None else known
 
     def _lines(self, image: Image) -> tuple[str, ...]:
         if self._ocr is None:
@@ -167,11 +210,12 @@ class LightPerception:
         return reading(found, self._settings.text_score)
 
     def _speech(self, raw: RawWindow) -> tuple[Utterance, ...]:
-        if raw.sound is None or not self._settings.speech or self._asr is None or self._vad is None:
+        asr = self.small_asr or self._asr
+        if raw.sound is None or not (self._settings.speech and self.hears) or asr is None or self._vad is None:
             return ()
         with self._timed("speech"):
             try:
-                found = hear(raw.sound, self._vad, self._asr, raw.t_start, raw.t_end)
+                found = hear(raw.sound, self._vad, asr, raw.t_start, raw.t_end)
             except ModelError as error:
                 self.health.fell_back["speech"] = sentence_of(error)
                 return ()
@@ -235,3 +279,12 @@ class LightPerception:
         finally:
             if self._mono:
                 self.health.ms[stage] = self.health.ms.get(stage, 0.0) + (self._mono() - start) / 1000
+
+
+def _spread(indices: Sequence[int], most: int) -> list[int]:
+    """At most so many of them, the first and the last among them, evenly in between."""
+    if len(indices) <= most:
+        return list(indices)
+    if most <= 1:
+        return list(indices[:most])
+    return [indices[round(k * (len(indices) - 1) / (most - 1))] for k in range(most)]

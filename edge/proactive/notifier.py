@@ -14,7 +14,7 @@ shelf for the next digest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edge.clock import US, local_day
 from edge.config import Alerts
@@ -99,6 +99,14 @@ def repeat(service: Service, at: At, state: State) -> Decision | None:
     if not row.critical or times != 1 or at.now - service.t > row.staleness_s * US:
         return None
     return Decision(service.id, at.now, "deliver", "repeat: it was not heard")
+
+
+def still_told(kind: str, key: str, mono: int, state: State) -> State | None:
+    """The state when a thing that was told is met again and still holds, noted as such; None when it is to be told."""
+    held = state.held.get((kind, key))
+    if held is None or not held.told or mono - held.mono >= alert(kind).rearm_s * US:
+        return None
+    return replace(state, held={**state.held, (kind, key): replace(held, mono=mono)})
 
 
 def after(service: Service, decision: Decision, at: At, state: State) -> State:
@@ -204,7 +212,7 @@ def _unwanted(service: Service, row: Alert, at: At, wishes: Wishes, around: Arou
         return 0, ""
     if wishes.leaning.get(row.type, NEUTRAL).priority(row.priority) < PATIENCE[wishes.frequency].min_priority:
         return None, f"frequency: {wishes.frequency} leaves out what matters less"
-    if row.priority < around.least:
+    if row.priority < around.least and service.expert != "device":  # what the device says of itself is about power
         return None, f"battery: {around.mode} leaves out what matters less"
     snooze = snoozed(service, wishes, around, at.mono)
     if snooze is not None:

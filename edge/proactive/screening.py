@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Alerts
 from edge.messages import EpisodeClosed, Message, Say, ServiceAsked, ServiceDecided, WindowCommitted
+from edge.power import MODES, Mode
 from edge.proactive.alerts import alert
 from edge.proactive.circumstances import around, experts_in
 from edge.proactive.experts import UNIT_FALLBACK_US, UNIT_FLOOR_US, Expert, Screening
@@ -21,7 +22,7 @@ from edge.proactive.experts_a import PresentExpert
 from edge.proactive.experts_b import LongTermExpert
 from edge.proactive.experts_c import EpisodicExpert
 from edge.proactive.experts_r import ProcedureExpert
-from edge.proactive.notifier import At, State, after, decide, ranked, repeat, restore
+from edge.proactive.notifier import At, State, after, decide, ranked, repeat, restore, still_told
 from edge.proactive.patience import NOWHERE, Around, Wishes, wishes_of
 from edge.proactive.patience_digest import digest
 from edge.proactive.procedures import Procedure
@@ -63,11 +64,11 @@ class Proactive:
         self._store, self._alerts, self._clock = store, alerts, clock
         wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
         own: list[Expert] = [PresentExpert(wearer), LongTermExpert(wearer), EpisodicExpert(wearer)]
-        self._wearer = wearer
+        if procedures:
+            own.append(ProcedureExpert(procedures, wearer))
         self._experts = own if experts is None else list(experts)
-        if experts is None:
-            self.follow(procedures or {})
         self.busy: Callable[[], str] = lambda: ""
+        self.mode: Mode | None = None  # the power mode between windows
         self._live = not isinstance(clock, ReplayClock)
         self._lock = threading.RLock()
         self._wishes: tuple[tuple[int, int], Wishes] | None = None
@@ -79,17 +80,6 @@ class Proactive:
         self._as_of: tuple[str, int] = ("", 0)
         self._newest = (0, 0)
         self._behind = 0
-
-    def follow(self, procedures: Mapping[str, Procedure]) -> None:
-        """These are the procedures that the wearer may follow from now on."""
-        self._experts = [e for e in self._experts if not isinstance(e, ProcedureExpert)]
-        if procedures:
-            self._experts.append(ProcedureExpert(procedures, self._wearer))
-
-    @property
-    def under_way(self) -> bool:
-        """Whether a procedure is being followed, as of the last window screened."""
-        return any(e.under_way for e in self._experts if isinstance(e, ProcedureExpert))
 
     @property
     def alerts(self) -> Alerts:
@@ -131,6 +121,20 @@ class Proactive:
             with self._store.snapshot(now) as snapshot:
                 state = self._current(snapshot, "", at)
             asked = Service(kind, t, at.offset_s, text, evidence, key, now, "device")
+            return self._settle([asked], [], state, at, None, ("", now))
+
+    def warn(self, key: str, t: int, text: str) -> list[Message]:
+        """Danger seen in one frame at t, past the arbiter at once; its window is still going on."""
+        with self._lock:
+            now = max(self._clock.now(), t)
+            at = self._at(now, self._clock.offset())
+            with self._store.snapshot(now) as snapshot:
+                state = self._current(snapshot, "", at)
+            again = still_told("safety", key, at.mono, state)
+            if again is not None:
+                self._state = again
+                return []  # no row for every frame that shows it
+            asked = Service("safety", t, at.offset_s, text, (), key, now, "A", "light")
             return self._settle([asked], [], state, at, None, ("", now))
 
     def unheard(self, service_id: int) -> None:
@@ -225,6 +229,8 @@ class Proactive:
         over = {s.id for s, is_over in waiting if is_over}
         trial = state
         wishes, now_around = self._in_force(at), replace(self._around, busy=self.busy())
+        if unit is None and self.mode is not None:
+            now_around = replace(now_around, mode=self.mode, least=MODES[self.mode].min_priority)
         if not asked and all(_unchanged(s, s.id in over, at, wishes, state, now_around) for s, _ in waiting):
             self._advance(unit)
             self._state, self._as_of = state, as_of

@@ -18,12 +18,12 @@ from edge.bus import Bus
 from edge.clock import US, Clock
 from edge.errors import AudioError, ServiceDown, sentence_of
 from edge.logs import Log, Private
-from edge.messages import Health, Say
+from edge.messages import Health, Say, Spoken
 from edge.voice.echo import RATE, OwnVoice
 from edge.voice.maker import SpeechMaker
 from edge.voice.pcm import resample, scale, to_float
 from edge.voice.player import Player
-from edge.voice.queue import CRITICAL, VoiceQueue
+from edge.voice.queue import ANSWER, CRITICAL, VoiceQueue
 from edge.voice.spoken import sentences, speakable
 from models.errors import ModelError
 from models.roles import TTS, AudioChunk
@@ -75,6 +75,7 @@ class VoiceService:
         self.gain = 1.0  # of speech and earcons, 0-1
         self.chimed: int | None = None  # monotonic microseconds when the last earcon reached the player
         self._maker = SpeechMaker(tts) if tts is not None else None
+        self._first_maker = self._maker
         self._player = player
         self._clock = clock
         self._queue = voice_queue or VoiceQueue()
@@ -169,6 +170,20 @@ class VoiceService:
             self._floor = False
             self._changed.notify_all()
 
+    def use(self, tts: TTS | None) -> None:
+        """Speak with this voice from the next thing said on; None: with the first one again."""
+        with self._changed:
+            self._maker = self._first_maker if tts is None else SpeechMaker(tts)
+
+    @property
+    def busy(self) -> str:
+        """Why the wearer should not be spoken to now: the words of a reason, "" when nothing is in the way."""
+        with self._changed:
+            if self._floor:
+                return "the wearer is talking"
+            now = self._now
+            return "an answer is being said" if now is not None and now.say.priority == ANSWER else ""
+
     def say(self, say: Say) -> bool:
         """Let it wait for its turn, as if it had come over the bus; false when it is dropped."""
         with self._changed:
@@ -259,6 +274,7 @@ class VoiceService:
         say = now.say
         if self._maker is None or self._player.silent or not now.parts:
             self._unspoken += 1
+            self._bus.publish(Spoken(say.source, say.priority, heard=False))
             return
         begun = self._clock.mono()
         try:
@@ -276,6 +292,7 @@ class VoiceService:
             self._last = say
             if played.complete:
                 self._spoken += 1
+                self._bus.publish(Spoken(say.source, say.priority, heard=True))
             elif now.held and not now.hushed:
                 self._held = (say, now.rest())
             elif not now.hushed:
@@ -298,6 +315,7 @@ class VoiceService:
                     self._changed.wait_for(stop.is_set, RETRY_S)
                     return
             self._unspoken += 1
+        self._bus.publish(Spoken(now.say.source, now.say.priority, heard=False))
         _log.info("not_spoken", source=now.say.source, priority=now.say.priority, why="no sound")
 
     def _chunks(self, now: _Now, maker: SpeechMaker) -> Generator[AudioChunk, None, None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edge.capture.device import read_device
+from edge.capture.power_sources import read_device
 from edge.clock import US
 from edge.power import MODES, PowerState, Reading, step
 
