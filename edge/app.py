@@ -296,7 +296,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
         recorder=recorder, control=server, glasses=glasses,
     )  # fmt: skip
-    runtime.asker = session_asker(config, engines, bus, wall, text.embed, live=opened.live)
+    runtime.asker = session_asker(config, engines, bus, wall, text.embed, options.db, live=opened.live)
     made.append(runtime)
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)

@@ -74,6 +74,8 @@ class Memory(_Section):
     domain: Domain = Field("daily", description="daily, procedure or third-person.")
     wear: Growth = Growth()
     clip: Growth = Growth(window_s=10.0, frame_interval_s=2.0, cap_s=120.0)
+    procedure_cap_s: float = Field(90.0, gt=0, description="Longest episode while a procedure is under way, seconds.")
+    procedure_min_s: float = Field(20.0, gt=0, description="Length below which such an episode is not cut, seconds.")
     moment_ceiling: int = Field(200, ge=5, description="Most moments of one episode.")
     pattern_batch: int = Field(10, ge=1, description="Candidates judged together.")
     resynthesis: int = Field(5, ge=1, description="Newest episodes read in full when a pattern is rewritten.")
@@ -83,6 +85,12 @@ class Memory(_Section):
     def growth(self, profile: ProfileName) -> Growth:
         """The constants of a profile."""
         return self.wear if profile == "wear" else self.clip
+
+    def procedure(self, profile: ProfileName) -> Growth:
+        """The constants of a profile while a procedure is under way: shorter units (GROVE: 20-90 s)."""
+        own = self.growth(profile)
+        frames = max(1, round(self.procedure_min_s / own.frame_interval_s))
+        return own.model_copy(update={"cap_s": min(own.cap_s, self.procedure_cap_s), "min_frames": min(own.min_frames, frames)})
 
 
 class Capture(_Section):

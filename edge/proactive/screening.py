@@ -64,9 +64,10 @@ class Proactive:
         self._store, self._alerts, self._clock = store, alerts, clock
         wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
         own: list[Expert] = [PresentExpert(wearer), LongTermExpert(wearer), EpisodicExpert(wearer)]
-        if procedures:
-            own.append(ProcedureExpert(procedures, wearer))
+        self._wearer = wearer
         self._experts = own if experts is None else list(experts)
+        if experts is None:
+            self.follow(procedures or {})
         self.busy: Callable[[], str] = lambda: ""
         self.mode: Mode | None = None  # the power mode between windows
         self._live = not isinstance(clock, ReplayClock)
@@ -80,6 +81,17 @@ class Proactive:
         self._as_of: tuple[str, int] = ("", 0)
         self._newest = (0, 0)
         self._behind = 0
+
+    def follow(self, procedures: Mapping[str, Procedure]) -> None:
+        """These are the procedures that the wearer may follow from now on."""
+        self._experts = [e for e in self._experts if not isinstance(e, ProcedureExpert)]
+        if procedures:
+            self._experts.append(ProcedureExpert(procedures, self._wearer))
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a procedure is being followed, as of the last window screened."""
+        return any(e.under_way for e in self._experts if isinstance(e, ProcedureExpert))
 
     @property
     def alerts(self) -> Alerts:
