@@ -130,7 +130,8 @@ FOLLOWS: tuple[Follows, ...] = (
     ),
     Follows(
         "fact_support",
-        f"x.window_id IN {_TOUCHED} OR x.episode_id IN (SELECT id FROM erased_episode) "
+        f"x.window_id IN {_WHOLE} OR {_IN_SPAN} OR x.episode_id IN (SELECT id FROM erased_episode WHERE whole) "
+        "OR x.ref IN (SELECT ref FROM erased_ref WHERE whole) "
         f"OR (x.correction_id IS NOT NULL AND {_orphan('correction', 'correction_id')}) "
         f"OR x.fact_id IN {_ROWS.format('fact')}",
         ("quote",),
@@ -296,11 +297,17 @@ class Eraser:
             ("m", "moment", "episode_id IN (SELECT id FROM erased_episode)"),
             ("k", "keyframe", f"window_id IN {_WHOLE}"),
             ("k", "keyframe", "id IN (SELECT key FROM erased_row WHERE tab = 'keyframe')"),
+            ("o", "item", f"window_id IN {_WHOLE}"),
+            ("o", "item", "id IN (SELECT key FROM erased_row WHERE tab = 'item')"),
             ("i", "intention", f"window_id IN {_WHOLE}"),
             ("i", "intention", "id IN (SELECT key FROM erased_row WHERE tab = 'intention')"),
         ):
             self._db.execute(f"INSERT OR IGNORE INTO erased_ref SELECT '{letter}' || id, 1 FROM {table} WHERE {where}")
         self._lost_support()
+
+    def mark_rows(self, table: str, keys: Iterable[object]) -> None:
+        """Mark further rows of a table."""
+        self._db.executemany("INSERT OR IGNORE INTO erased_row VALUES (?, ?)", [(table, key) for key in keys])
 
     def delete(self) -> Deleted:
         """Take away what follows from the marks, in the order of FOLLOWS; what is to be written anew comes after."""

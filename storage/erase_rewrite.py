@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 from storage import vectors
 from storage.connect import Connection
 from storage.episodes import EpisodeReader
+from storage.erase import FOLLOWS
 from storage.index_strata import NEAR
 from storage.intentions import IntentionReader
 from storage.moments import MomentReader
@@ -21,7 +23,12 @@ from storage.records import Episode, Moment, Us, Window
 from storage.trace import TraceReader
 from storage.vectors import Vector
 
+# What a fact rests on: its reference, its window, its episode, when it was known
+Support: TypeAlias = tuple[str, int | None, int | None, Us]
+
 _EVER: Us = 2**61
+_RULES = {rule.table: rule for rule in FOLLOWS}
+_ROWS_OF = "(SELECT key FROM erased_row WHERE tab = 'fact_support')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +211,104 @@ class Rewriter:
                 if place < len(spans) and spans[place][0] <= window:
                     found.add(spans[place][2])
         return sorted(found)
+
+    def episode_after(self, recording: str, window_id: int) -> int | None:
+        """The first episode of a recording after that window."""
+        row = self._db.execute(
+            "SELECT e.id FROM episode e JOIN recording r ON r.id = e.recording_id WHERE r.name = ? AND e.first_window > ? "
+            "ORDER BY e.first_window LIMIT 1",
+            (recording, window_id),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def episode_before(self, recording: str, window_id: int) -> int | None:
+        """The last episode of a recording before that window."""
+        row = self._db.execute(
+            "SELECT e.id FROM episode e JOIN recording r ON r.id = e.recording_id WHERE r.name = ? AND e.last_window < ? "
+            "ORDER BY e.last_window DESC LIMIT 1",
+            (recording, window_id),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def transitions(self, episodes: list[int]) -> list[int]:
+        """The edges that lead from the episode before to one of these."""
+        return [
+            row[0]
+            for number in episodes
+            for row in self._db.execute("SELECT id FROM relation WHERE episode_id = ? AND type = 'then'", (number,))
+        ]
+
+    def lost_views(self) -> list[tuple[str, int, Us, Us]]:
+        """Views that the marks take: recording, scale in seconds, begin of the stretch, when it was known first."""
+        return [
+            (row[0], row[1], row[2], row[3])
+            for row in self._db.execute(
+                "SELECT r.name, v.scale_s, v.t_block, min(v.known) FROM view v JOIN recording r ON r.id = v.recording_id "
+                "WHERE EXISTS (SELECT 1 FROM erased_window g WHERE g.id BETWEEN v.first_window AND v.last_window) "
+                "OR v.id IN (SELECT key FROM erased_row WHERE tab = 'view') GROUP BY 1, 2, 3 ORDER BY 4, 2, 1, 3"
+            )
+        ]
+
+    def lost_aliases(self) -> list[tuple[int, str]]:
+        """Other names that the marks take: node and name."""
+        return [
+            (row[0], row[1])
+            for row in self._db.execute(
+                "SELECT node_id, name FROM alias WHERE window_id IN (SELECT id FROM erased_window) ORDER BY id"
+            )
+        ]
+
+    def alias_again(self, node_id: int, name: str) -> None:
+        """A name that was met elsewhere too stays, from when it was met there."""
+        if self._db.execute("SELECT 1 FROM node WHERE id = ?", (node_id,)).fetchone() is None:
+            return
+        row = self._db.execute(
+            "SELECT w.id, w.t_end FROM entity e JOIN window w ON w.id = e.window_id WHERE e.name = ? COLLATE NOCASE "
+            "ORDER BY w.t_end, w.id LIMIT 1",
+            (name,),
+        ).fetchone()
+        if row is not None:
+            self._db.execute(
+                "INSERT OR IGNORE INTO alias(node_id, name, window_id, known) VALUES (?, ?, ?, ?)",
+                (node_id, name, *row),
+            )
+
+    def nodes_known(self) -> None:
+        """A node is known from the earliest that still tells of it."""
+        self._db.execute(
+            "UPDATE node AS x SET known = m.t FROM (SELECT n.id AS id, min(coalesce((SELECT min(known) FROM relation r "
+            "WHERE r.source = n.id), 9e18), coalesce((SELECT min(known) FROM relation r WHERE r.target = n.id), 9e18), "
+            "coalesce((SELECT min(known) FROM alias a WHERE a.node_id = n.id), 9e18)) AS t FROM node n) m "
+            "WHERE m.id = x.id AND m.t < 9e18 AND m.t > x.known"
+        )
+
+    def routine_facts(self) -> list[int]:
+        """Facts that stand for a pattern which is grown again."""
+        return [
+            row[0]
+            for row in self._db.execute(
+                "SELECT f.id FROM fact f JOIN erased_pattern g ON f.key = 'habit|p' || g.id ORDER BY f.id"
+            )
+        ]
+
+    def founded(self) -> dict[int, list[Support]]:
+        """Facts whose first words the marks take though something supports them still: what that is, in its order."""
+        supports: dict[int, list[tuple[bool, Support]]] = {}
+        rule = _RULES["fact_support"]
+        for row in self._db.execute(
+            f"SELECT x.fact_id, {rule.where} OR {rule.key} IN {_ROWS_OF}, x.ref, x.window_id, x.episode_id, x.known "
+            "FROM fact_support x WHERE 'f' || x.fact_id IN (SELECT ref FROM erased_ref) ORDER BY x.fact_id, x.known, x.t, x.ref"
+        ):
+            supports.setdefault(row[0], []).append((bool(row[1]), row[2:]))
+        left = {fact: [s for lost, s in own if not lost] for fact, own in supports.items() if own[0][0]}
+        return {fact: own for fact, own in left.items() if own}
+
+    def requote(self) -> None:
+        """What rests on an episode that was written anew quotes its new subject."""
+        self._db.execute(
+            "UPDATE fact_support AS x SET quote = e.subject, t = e.t_start, offset_s = e.offset_s FROM episode e "
+            "WHERE e.id = x.episode_id AND x.window_id IS NULL AND x.episode_id IN (SELECT id FROM erased_episode)"
+        )
 
     def recount_facts(self, lost: dict[int, list[FactRow]]) -> None:
         """The versions of facts that lost part of their support, as they are with what is left."""

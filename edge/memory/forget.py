@@ -19,7 +19,7 @@ import numpy as np
 from edge.clock import US
 from edge.config import Memory
 from edge.errors import InputError, UsageError
-from edge.memory import episodes, moments, patterns
+from edge.memory import episodes, forget_context, moments, patterns
 from edge.memory.growth import _text_of
 from edge.memory.patterns import Embed
 from edge.memory.text import lemma, words
@@ -206,6 +206,8 @@ class _Taking:
         kept = {i: tx.rewrite.episodes.get(i) for i, left in made.episodes.items() if left}
         spare = {i: [m.id for m in tx.rewrite.moments.of_episode(i)] for i in kept}
         joined = {p: tx.rewrite.members(p) for p in made.patterns}
+        after = forget_context.successors(tx, list(made.episodes))
+        made.rows.setdefault("relation", []).extend(tx.rewrite.transitions(after))
         for window_id in cut:
             tx.erase.note_window(window_id)
         for episode_id in kept:
@@ -219,7 +221,8 @@ class _Taking:
                 rows=made.rows,
             )
         )
-        facts = tx.rewrite.losing_support()
+        grounds = forget_context.note(tx, after)
+        tx.erase.mark_rows("fact", [*grounds.founded, *grounds.routines])
         for episode_id, left in made.episodes.items():  # before the windows it stood on go
             if left:
                 self._episode(kept[episode_id], left)
@@ -233,7 +236,7 @@ class _Taking:
                 self._moments(tx.rewrite.episodes.get(episode_id), left, spare[episode_id])
         for pattern_id, known in made.patterns.items():
             self._regrow(pattern_id, known, joined[pattern_id])
-        tx.rewrite.recount_facts(facts)
+        forget_context.make_again(tx, grounds, made.episodes, list(made.patterns), self._embed)
         tx.erase.clean()
         return deleted
 

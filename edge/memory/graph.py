@@ -89,7 +89,7 @@ def grow(
         )
         for e in edges
     ]  # fmt: skip
-    tx.graph.relate([*found, *_transitions(tx, snapshot, episode, windows[0], edges, before)])
+    tx.graph.relate([*found, *transitions(tx, snapshot, episode, windows[0], edges, before)])
 
 
 def edges_of(windows: Sequence[Window]) -> list[_Edge]:
@@ -142,7 +142,7 @@ def main_topic(edges: Sequence[_Edge]) -> Named | None:
     return max(topics, key=lambda t: (topics[t], t.name)) if topics else None
 
 
-def _transitions(
+def transitions(
     tx: Transaction,
     snapshot: Snapshot,
     episode: Episode,

@@ -159,6 +159,12 @@ def test_what_stays_is_as_it_was(tmp_path: Path) -> None:
         for episode in snapshot.episodes.between():
             assert snapshot.trace.span(episode.first_window, episode.last_window)
             assert snapshot.search("episode", episode.subject)
+        for window in snapshot.trace.windows():
+            told = {v.scale_s for v in snapshot.views.of_window(window.id)}
+            assert told == {180, 600, 3600}, "every stretch that had a view has one again"
+        for fact in snapshot.facts.all(state=None):
+            assert fact.support == len(snapshot.facts.support(fact.id)) > 0
+        assert snapshot.graph.count()[1] > 0
     store.close()
 
 
