@@ -31,7 +31,7 @@ _SAME = {
     "cloth": ["towel", "rag"], "knife": ["blade"], "hob": ["stove"], "stove": ["hob"], "counter": ["worktop"],
     "sofa": ["couch"], "phone": ["mobile"], "bag": ["sack"], "water": ["some water"], "plate": ["dish"],
 }  # fmt: skip
-_WHERE = ["in the kitchen", "at the table", "by the window", "near the sink", "on the left", "on the right", "in the hall",
+WHERE = ["in the kitchen", "at the table", "by the window", "near the sink", "on the left", "on the right", "in the hall",
           "at the office", "in the garden", "at home", "in the living room", "outside", "on the counter"]  # fmt: skip
 _HOW = ["again", "slowly", "with the left hand", "with both hands", "carefully", "in a hurry", "once more", "a second time",
         "while talking", "after breakfast", "before lunch", "in the evening", "late at night", "early"]  # fmt: skip
@@ -79,7 +79,7 @@ class Retold:
         rng = self._rng
         parts = [self.reworded(self.drawn())]
         if rng.random() < 0.5:
-            parts.append(rng.choice(_WHERE))
+            parts.append(rng.choice(WHERE))
         if rng.random() < 0.4:
             parts.append(rng.choice(_HOW))
         if rng.random() < 0.45:
