@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from edge import config as settings
-from edge import forgetting, powering
+from edge import forgetting, keeping, powering
 from edge.answering import handler, session_asker
 from edge.bus import Bus
 from edge.capture.device import GlassesLink
@@ -23,6 +23,7 @@ from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
 from edge.engines import Engines
 from edge.errors import ServiceDown, sentence_of
+from edge.listening import listener
 from edge.logs import Log
 from edge.memory.forget import Wish
 from edge.messages import Health
@@ -37,6 +38,7 @@ from edge.runtime import Options, Runtime
 from edge.server.control import ControlServer
 from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
+from edge.voice.echo import OwnVoice
 from edge.voice.player import open_player
 from edge.voice.service import VoiceService
 from edge.wishing import Wishing
@@ -81,6 +83,11 @@ def run_glasses(runtime: Runtime, stop: threading.Event) -> None:
         runtime.glasses.run(stop)
 
 
+def listening(runtime: Runtime) -> bool:
+    """When there is somebody to talk to."""
+    return runtime.listener is not None and not runtime.grown.is_set()
+
+
 def powered(runtime: Runtime) -> bool:
     """With a live source; a recording was made on another device."""
     return runtime.live and not runtime.grown.is_set()
@@ -114,6 +121,7 @@ SERVICES: tuple[Service, ...] = (
     ),
     Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=lambda _: True),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
+    Service("listening", lambda r, stop: r.run_listening(stop), when=listening, restarts=5),
     Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
     Service("glasses", run_glasses, when=has_glasses, restarts=5),
     Service("device", lambda r, stop: r.run_device(stop), when=has_glasses, restarts=5),
@@ -121,6 +129,7 @@ SERVICES: tuple[Service, ...] = (
     Service("watch", lambda r, stop: r.run_watch(stop), when=powered, restarts=5),
     Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
+    Service("retention", keeping.run, when=always, restarts=5),
 )
 
 RESTART_WINDOW_US = 60 * US
@@ -279,7 +288,10 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         light.prime(earlier)
         clock: Clock = wall if opened.live else ReplayClock()
         pipeline = Pipeline(store, text.embed, config, clock)
-        voice = VoiceService(bus, _voice(engines, options), open_player(options.speaker), wall)
+        hears = config.voice.listen and opened.has_sound and (opened.live or options.speed == "realtime")
+        own = OwnVoice()
+        player = open_player(options.speaker, wall if hears else None)
+        voice = VoiceService(bus, _voice(engines, options), player, wall, own=own)
         glasses = _glasses(config, wall)
         capture = opened.capture(bus, raw, speed=options.speed, first=first, last=last, duration_s=options.duration_s)
     except BaseException:
@@ -298,6 +310,8 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     )  # fmt: skip
     runtime.asker = session_asker(config, engines, bus, wall, text.embed, options.db, live=opened.live)
     made.append(runtime)
+    if hears:
+        runtime.listener = listener(runtime, own)
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)
     pipeline.proactive.busy = lambda: voice.busy
@@ -393,6 +407,8 @@ def _finish(runtime: Runtime, supervisor: Supervisor, each: Callable[[Runtime], 
             runtime.wall.wait(threading.Event(), LOOK_S)
     if each is not None:
         each(runtime)
+    if runtime.listener is not None:
+        runtime.listener.drain(VOICE_S if ended else 0.0)
     runtime.voice.drain(VOICE_S if ended else 1.0)
 
 
@@ -462,7 +478,7 @@ def _voice(engines: Engines, options: Options) -> Any:
     if options.speaker == "none":
         return None
     try:
-        return engines.tts()
+        return engines.voice_tts()
     except ModelError as error:
         _log.warning("fell_back", part="voice", cause=error)
         return None

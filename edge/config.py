@@ -117,6 +117,9 @@ class Perception(_Section):
     text_score: float = Field(0.9, ge=0, le=1, description="Least score of a line of text.")
     text_side_px: int = Field(640, ge=160, description="Longer side a frame is scaled to to find text in it, pixels.")
     speech: bool = Field(True, description="Transcribe speech.")
+    bystanders: Literal["keep", "off"] = Field(
+        "keep", description="What others say: kept without a name, or off: dropped before anything is stored."
+    )
     blur_faces: bool = Field(False, description="Blur faces in stored keyframes.")
     keyframe_side_px: int = Field(1280, ge=160, description="Longer side of stored keyframes, pixels.")
     keyframe_quality: int = Field(85, ge=20, le=100, description="JPEG quality of stored keyframes.")
@@ -127,6 +130,28 @@ class Storage(_Section):
 
     key_file: str = Field("", description="File that holds the key; new memories are then encrypted. Empty: none.")
     keyring: bool = Field(False, description="Take the key from the system's keyring (needs the extra keyring).")
+
+
+class Retention(_Section):
+    """What is kept for how long.  Episodes, moments, patterns and what else is made stay; the owner's pins bind."""
+
+    tiers: bool = Field(True, description="Thin out pictures with age, as the next eight settings say.")
+    recent_h: float = Field(1.0, gt=0, description="Pictures up to this age stay as they are, hours.")
+    recent_gap_s: float = Field(1.0, ge=0, description="Least time between recent pictures, seconds.")
+    day_h: float = Field(24.0, gt=0, description="Pictures up to this age are those of the day, hours.")
+    day_gap_s: float = Field(20.0, ge=0, description="Least time between pictures of the day, seconds.")
+    day_side_px: int = Field(768, ge=64, description="Longer side of pictures of the day, pixels.")
+    day_quality: int = Field(70, ge=10, le=100, description="JPEG quality of pictures of the day.")
+    long_gap_s: float = Field(120.0, ge=0, description="Least time between older pictures, seconds.")
+    long_side_px: int = Field(512, ge=64, description="Longer side of older pictures, pixels.")
+    long_quality: int = Field(45, ge=10, le=100, description="JPEG quality of older pictures.")
+    keyframe_days: float = Field(0.0, ge=0, description="Pictures older than so many days go; 0: none do.")
+    keyframe_gb: float = Field(0.0, ge=0, description="Space for pictures, gigabytes, the oldest go; 0: no limit.")
+    trace_days: float = Field(0.0, ge=0, description="Windows older than so many days are pruned; 0: none are.")
+    trace_gb: float = Field(0.0, ge=0, description="Space for the database, gigabytes; 0: no limit.")
+    headroom_percent: float = Field(5.0, ge=0, le=50, description="Share of the disk that stays free, percent...")
+    headroom_mb: float = Field(500.0, ge=0, description="...but no more than so many megabytes.")
+    every_s: float = Field(600.0, ge=1, description="How often a running device looks, seconds.")
 
 
 class Models(_Section):
@@ -188,6 +213,26 @@ class Voice(_Section):
 
     speaker: str = Field("default", description="default, a WAV file, or none.")
     speak_alerts: bool = Field(True, description="Speak delivered alerts.")
+    listen: bool = Field(True, description="Listen for the wake word and answer (with a live source or in real time).")
+    wake_words: str = Field(
+        "micro-hey-jarvis", description="Wake-word models, ids or paths of .tflite files, with blanks between them."
+    )
+    stop_words: str = Field("", description="Models of words that silence the device, as in wake_words.")
+    asr: str = Field("whisper-tiny.en", description="Speech recognition of what is said to the device.")
+    asr_saver: str = Field("whisper-tiny.en", description="The same while the battery is low.")
+    vad: str = Field("silero-vad-v6", description="Who tells speech from silence.")
+    tts: str = Field("", description="Voice: a model id; empty: the best there is.")
+    silence_s: float = Field(0.5, ge=0.3, le=3, description="Silence that ends a whole question, seconds.")
+    pause_s: float = Field(0.8, ge=0.3, le=3, description="Silence that ends a sentence that may go on, seconds.")
+    open_s: float = Field(2.0, ge=0.5, le=3, description="Silence that ends one that must go on, seconds.")
+    wait_s: float = Field(5.0, ge=1, le=30, description="Wait for the first word after the wake word, seconds.")
+    longest_s: float = Field(20.0, ge=3, le=28, description="Longest sentence, seconds.")
+    earcons: bool = Field(True, description="Short sounds that tell when it listens and when it gave up.")
+    interrupt: Literal["speech", "wake"] = Field(
+        "speech", description="What cuts off the device while it speaks: any voice, or the wake word alone."
+    )
+    volume: float = Field(0.7, gt=0, le=1, description="Volume of its voice in ordinary surroundings, 0-1.")
+    follow_noise: bool = Field(True, description="Speak softer where it is quiet and louder where it is loud.")
 
 
 class Quiet(_Section):
@@ -245,6 +290,7 @@ class Config(BaseSettings):
     capture: Capture = Capture()
     perception: Perception = Perception()
     storage: Storage = Storage()
+    retention: Retention = Retention()
     models: Models = Models()
     llm: Llm = Llm()
     voice: Voice = Voice()

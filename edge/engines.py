@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,21 @@ from edge import config as settings
 from edge.clock import Clock, SystemClock
 from edge.perception.things import DETECTOR_SCORE
 from edge.thinkers import Thinkers, ThinkingRole, llama_settings
-from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Loader, LoadOptions, Registry, RoleStatus, roles
+from edge.voice.hearing import Hearing
+from models import (
+    ASR,
+    DETECTOR,
+    OCR,
+    TEXT_EMBEDDING,
+    TTS,
+    VAD,
+    WAKE_WORD,
+    Loader,
+    LoadOptions,
+    Registry,
+    RoleStatus,
+    roles,
+)
 
 SMALL_TTS, SMALL_ASR = "espeak-ng", "whisper-tiny.en"  # while power is short
 
@@ -31,6 +46,7 @@ class Engines:
         )
         store = settings.data_dir() / "models"
         self._loader = Loader(Registry(store, settings.cache_dir()), options)
+        self._listening = Loader(Registry(store, settings.cache_dir()), options)
         self.thinkers = Thinkers(llm, self._loader, wall)
 
     def text_embedding(self) -> roles.TextEmbedding:
@@ -57,6 +73,27 @@ class Engines:
         """The voice; the next one when the chosen one cannot be had (see `status`).  Raises ModelError."""
         return self._loader.load(TTS).model
 
+    def voice_tts(self) -> roles.TTS:
+        """The voice the settings name, else the best there is.  Raises ModelError."""
+        return self._loader.load(TTS, self._config.voice.tts or None).model
+
+    def hearing(self, saving: Callable[[], bool]) -> Hearing:
+        """What a conversation is heard with; `saving` says whether power is short.
+
+        The recogniser is one of its own, since the one that transcribes windows may be busy for seconds.
+        """
+        voice = self._config.voice
+
+        def words(names: str) -> list[roles.WakeWord]:
+            return [self._listening.load(WAKE_WORD, name).model for name in names.split()]
+
+        return Hearing(
+            wake=lambda: words(voice.wake_words),
+            stop=lambda: words(voice.stop_words),
+            vad=lambda: self._listening.load(VAD, voice.vad).model,
+            recogniser=lambda: self._listening.load(ASR, voice.asr_saver if saving() else voice.asr).model,
+        )
+
     def small_tts(self) -> roles.TTS:
         """The voice that costs least.  Raises ModelError."""
         return self._loader.load(TTS, SMALL_TTS).model
@@ -75,7 +112,8 @@ class Engines:
 
     def status(self) -> tuple[RoleStatus, ...]:
         """What fills each role asked for so far, and why nothing better does."""
-        return self._loader.status()
+        heard = [s for s in self._listening.status() if s.problems]
+        return (*self._loader.status(), *heard)
 
     def language_health(self) -> dict[str, Any]:
         """For /health: the language models' states and today's costs."""
@@ -85,3 +123,4 @@ class Engines:
         """Close every model."""
         self.thinkers.close()
         self._loader.close()
+        self._listening.close()

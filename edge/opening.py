@@ -17,6 +17,7 @@ from edge.capture.camera import (
     open_live,
     open_recorded,
     profile_for,
+    sound_only,
 )
 from edge.capture.live import GRACE_S, LiveCapture
 from edge.capture.recorded import RecordedCapture
@@ -149,7 +150,9 @@ def open_capture(
         time = SteadyTime(clock, config.owner.zone)
         name = live_recording(time.now(), time.offset())
         return OpenedLive(spec, mic, config, profile or config.memory.profile, clock, time, name)
-    source = open_recorded(spec, config, start=start)
+    source: RecordedSource = (
+        sound_only(mic, config, start=start) if spec == "none" else open_recorded(spec, config, start=start)
+    )
     source.open(threading.Event())
     try:
         sound = file_sound(mic, source)

@@ -123,8 +123,8 @@ def choose(runtime: Runtime, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def tapped(runtime: Runtime, taps: int, double_taps: int) -> None:
-    """Taps on the glasses: after an alert one is thanks and two wave it away and silence its kind for an hour; two without
-    an alert ask for silence, and two more end it.
+    """Taps on the glasses: after an alert one is thanks and two wave it away and silence its kind for an hour; without an
+    alert one is for the voice, as the wake word is, and two ask for silence, which two more end.
     """
     if not (taps or double_taps) or runtime.paused.is_set():
         return
@@ -138,6 +138,8 @@ def tapped(runtime: Runtime, taps: int, double_taps: int) -> None:
             wishing.feedback("dismissed" if double_taps else "thanked", "tap", number)
             if double_taps and not alert(kind).critical:
                 wishing.snooze("type", kind, TYPE_SILENCE_S)
+        elif taps and not double_taps and runtime.listener is not None:
+            runtime.listener.tap()
         elif double_taps:
             on = hush is not None and hush.value == "on" and hush.until is not None and hush.until > now
             wishing.hush(None if on else SILENCE_S)

@@ -25,7 +25,7 @@ from edge.config import Config
 from edge.engines import Engines
 from edge.errors import ControlError, sentence_of
 from edge.logs import Log
-from edge.memory.forget import Wish
+from edge.memory.forget import Wish, last
 from edge.messages import (
     Frame,
     Health,
@@ -47,6 +47,7 @@ from edge.proactive.hazards import warning
 from edge.proactive.signs import sign
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
+from edge.voice.listener import Listener
 from edge.voice.queue import ALERT, CRITICAL, NOTICE, URGENT
 from edge.voice.service import VoiceService
 from storage import Store
@@ -123,6 +124,7 @@ class Runtime:
     recorder: Recorder | None = None
     glasses: GlassesLink | None = None
     asker: Asker | None = None
+    listener: Listener | None = None
     wall: SystemClock = field(default_factory=SystemClock)
     stopping: threading.Event = field(default_factory=threading.Event)
     paused: threading.Event = field(default_factory=threading.Event)
@@ -137,10 +139,12 @@ class Runtime:
     watch: FrameWatch | None = None
     tidy: threading.Event = field(default_factory=threading.Event)  # work that can wait may be done now
     quiet_by: set[str] = field(default_factory=set)  # who wants nothing recorded: the wearer, the glasses
+    awake_at: int | None = None  # monotonic time at which a pause ends by itself
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
     errands: deque[Errand] = field(default_factory=deque)
     forgotten: list[tuple[Wish, int]] = field(default_factory=list)
     primed: threading.Event = field(default_factory=threading.Event)
+    kept: dict[str, Any] = field(default_factory=dict)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
     _tries: int = 0
@@ -294,6 +298,20 @@ class Runtime:
         if isinstance(self.capture, LiveCapture):
             (self.capture.pause if self.quiet_by else self.capture.resume)()
 
+    def rest(self, seconds: float | None) -> None:
+        """Pause for so many seconds, 0: until told otherwise; None: go on at once.  Callable from any thread."""
+        self.awake_at = None if not seconds else self.wall.mono() + round(seconds * US)
+        powering.pause(self, seconds is not None)
+
+    def erase(self, seconds: float) -> None:
+        """Forget the newest stretch of time for good.  Raises StorageError, ControlError."""
+        self.forget(last(seconds, self.clock.now()))
+
+    def run_listening(self, stop: threading.Event) -> None:
+        """The ears, and the end of a pause that was asked for by its length."""
+        if self.listener is not None:
+            self.listener.run(stop)
+
     def run_device(self, stop: threading.Event) -> None:
         """What the glasses show into power, pause and alerts; what is delivered into a touch."""
         glasses = self.glasses
@@ -349,6 +367,8 @@ class Runtime:
         changes = self.bus.subscribe("health")
         while not stop.is_set():
             message = changes.get(_WAIT_S)
+            if self.awake_at is not None and self.wall.mono() >= self.awake_at:
+                self.rest(None)
             if isinstance(message, Health) and WEARER not in self.quiet_by:  # paused: no row and no word in the log
                 _log.warning("health", part=message.part, state=message.state, detail=message.detail)
                 try:
@@ -364,8 +384,13 @@ class Runtime:
         fell_back = [f"{role.role}: {p}" for role in self.engines.status() for p in role.problems]
         fell_back += [f"{name}: {text}" for name, text in self.light.health.fell_back.items()]
         voice = self.voice.health()
+        listening = None if self.listener is None else self.listener.health()
+        if listening is not None and listening["detail"]:
+            fell_back.append(f"listening: {listening['detail']}")
         if self._stuck:
             fell_back.append(f"memory: {self._stuck}")
+        if self.kept.get("short"):
+            fell_back.append(f"disk: {self.kept['short']}")
         if voice["detail"]:
             fell_back.append(f"voice: {voice['detail']}")
         down = [name for name, s in self.states.items() if s["state"] == "down"]
@@ -399,12 +424,14 @@ class Runtime:
             "backlog": self.bus.backlog(),
             "dropped": self.bus.dropped(),
             "voice": voice,
+            "listening": listening,
             "power": powering.told(self),
             "glasses": self._glasses_told(),
             "language_models": self.engines.language_health(),
             "fell_back": fell_back,
             "services": self.states,
             "totals": asdict(self.totals),
+            "retention": self.kept,
         }
 
     def close(self) -> None:

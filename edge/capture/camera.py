@@ -15,16 +15,17 @@ from edge.capture.files import ImageFolder, VideoFile, is_image
 from edge.capture.microphone import MicrophoneDriver, SoundClock
 from edge.capture.network import StreamDriver, is_url
 from edge.capture.pump import Driver, Pump
+from edge.capture.sound_only import SoundOnly
 from edge.capture.steady import SteadyTime
 from edge.capture.v4l2 import DEVICES, V4l2Driver, devices
 from edge.clock import Clock, local
 from edge.config import Config, ProfileName
-from edge.errors import AudioError, CameraError, MissingFile, sentence_of
+from edge.errors import AudioError, CameraError, MissingFile, UsageError, sentence_of
 from edge.messages import Frame, Image, Pcm, Sound
 
 CLIP_S = 600.0  # recordings shorter than this use the clip profile unless another was asked for
 EVERY_S = 0.5  # time between two live frames: enough for what endangers now, and cheap
-SOUND_KEEP = 50  # blocks of 0.1 s that wait for a busy reader
+SOUND_KEEP = 160  # blocks of 0.03 s that wait for a busy reader
 
 Start: TypeAlias = tuple[int, int]  # (microseconds UTC, UTC offset in seconds), as parse_time gives it
 
@@ -57,6 +58,13 @@ def open_live(spec: str, config: Config, clock: Clock, time: SteadyTime) -> Sour
     else:
         make = partial(V4l2Driver, Path(spec), clock, limit=limit, every_s=EVERY_S)
     return Pump(make, FrameStamp(time).stamp)
+
+
+def sound_only(mic: str, config: Config, *, start: Start | None = None) -> SoundOnly:
+    """A sound file as a recording of its own, for source "none".  Raises UsageError when none is given."""
+    if mic in {"none", "default"} or mic.startswith(DEVICE_PREFIX):
+        raise UsageError("Source none needs a sound file: give it with --mic, or choose a source.")
+    return SoundOnly(Path(mic).expanduser(), start=start, zone=config.owner.zone)
 
 
 def file_sound(mic: str, source: RecordedSource) -> FileSound | None:

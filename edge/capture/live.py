@@ -91,16 +91,17 @@ class LiveCapture:
         return self._sink.health(self._camera.source.describe(), sound)
 
     def _turn(self, stop: threading.Event) -> None:
-        for item in self._camera.poll(stop, _TURN_S):
-            self._sink.take(item, stop)
         for heard in self._heard(stop):
             self._sink.take(heard, stop)
+        # Sound is what somebody waits for: with a microphone the turn is spent on it, and ends as soon as some came.
+        for item in self._camera.poll(stop, _TURN_S if self._mic is None else 0.0):
+            self._sink.take(item, stop)
         self._sink.take(Tick(self._time.now(), self._time.offset()), stop)
         self._sink.state = self._camera.says()
 
     def _heard(self, stop: threading.Event) -> list[Sound | Gap]:
         if self._mic is not None:
-            return self._mic.poll(stop, 0.0)
+            return self._mic.poll(stop, _TURN_S)
         return [*self._played.until(self._time.now())] if self._played is not None else []
 
     def _rest(self, stop: threading.Event) -> None:

@@ -14,7 +14,7 @@ import signal
 import sys
 from typing import Any
 
-BLOCK_S = 0.1
+BLOCK_S = 0.032
 _PR_SET_PDEATHSIG = 1
 
 

@@ -21,7 +21,7 @@ from edge.clock import US
 from edge.errors import AudioError
 from edge.messages import Pcm, Sound
 
-BLOCK_S = 0.1
+BLOCK_S = 0.032  # one step of the voice detector: what waits here is late there
 _LOOK_S = 0.25  # how often a silent child is looked at
 _LOST_US = 3 * US // 10  # when the clock is further ahead of the counted samples, some were lost
 _DRAW_US = 20  # correction for one block: a fraction of a sample, and ten times what crystals differ by
@@ -57,7 +57,7 @@ class MicrophoneDriver:
             self._resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
 
     def take(self, closed: threading.Event) -> Pcm | None:
-        """About 0.1 s of sound, or None when none came in a while."""
+        """BLOCK_S of sound, or None when none came in a while."""
         del closed
         size = int(self._rate * BLOCK_S) * self._channels * 2
         if len(self._left) < size and not self._receive():

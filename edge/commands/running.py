@@ -30,7 +30,7 @@ def run(
         str | None, typer.Option("--start", help="When a file began (ISO 8601 with a zone).", show_default=False)
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--source", help="camera, /dev/videoN, a file, a folder of images, or a URL.")
+        str | None, typer.Option("--source", help="camera, /dev/videoN, a file, a folder of images, a URL, or none.")
     ] = None,
     mic: Annotated[str | None, typer.Option("--mic", help="default, a sound file, or none.")] = None,
     speaker: Annotated[str | None, typer.Option("--speaker", help="default, a WAV file, or none.")] = None,
@@ -56,14 +56,17 @@ def run(
     from edge.runtime import Options
 
     config = settings.load()
+    sound = mic or config.capture.mic
+    alone = source is None and config.capture.source == "camera" and Path(sound).suffix != ""
+    source = "none" if alone else source or config.capture.source  # a sound file alone is a conversation
     if domain is not None:
         config = config.model_copy(update={"memory": config.memory.model_copy(update={"domain": domain})})
     options = Options(
         db=db_path(db),
-        source=source or config.capture.source,
-        mic=mic or config.capture.mic,
+        source=source,
+        mic=sound,
         speaker=speaker or config.voice.speaker,
-        speed=speed,
+        speed="realtime" if source == "none" else speed,
         start=None if start is None else parse_time(start),
         duration_s=duration,
         record=record,

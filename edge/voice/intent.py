@@ -102,18 +102,17 @@ def normal(text: str) -> str:
     return " ".join(re.sub(r"[^a-z0-9'. ]|\.(?!\d)", " ", plain).split())
 
 
-def without_wake(text: str, phrases: tuple[str, ...]) -> str:
+def without_wake(text: str, phrase: str) -> str:
     """The sentence after the wake phrase that was recorded with it, which the recogniser may have misheard a little."""
     words = text.split()
     best, score = 0, 0.0
-    for phrase in phrases:
-        size = len(phrase.split())
-        for start in range(min(2, len(words))):
-            for count in range(max(1, size - 1), size + 2):
-                said = normal(" ".join(words[start : start + count])).replace(" ", "")
-                alike = SequenceMatcher(None, said, normal(phrase).replace(" ", "")).ratio()
-                if alike >= _ALIKE and alike > score:
-                    best, score = start + count, alike
+    size = len(phrase.split())
+    for start in range(min(2, len(words))):
+        for count in range(max(1, size - 1), size + 2):
+            said = normal(" ".join(words[start : start + count])).replace(" ", "")
+            alike = SequenceMatcher(None, said, normal(phrase).replace(" ", "")).ratio()
+            if alike >= _ALIKE and alike > score:
+                best, score = start + count, alike
     rest = " ".join(words[best:]).lstrip(" ,.!?-")
     return rest[:1].upper() + rest[1:]
 

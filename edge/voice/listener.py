@@ -48,7 +48,6 @@ _log = Log("voice")
 class Settings:
     """How the device listens.  `over_speech`: any voice over its own interrupts it, not the wake word alone."""
 
-    phrases: tuple[str, ...] = ("Hey Jarvis",)
     patience: Patience = field(default_factory=Patience)
     chimes: bool = True
     over_speech: bool = True
@@ -73,7 +72,7 @@ class Listener:
         self._bus, self._voice, self._hearing, self._clock, self._settings = bus, voice, hearing, clock, settings
         self._inbox = bus.subscribe("sound")
         self._back: queue.SimpleQueue[t.Event] = queue.SimpleQueue()  # what threads and other rooms bring
-        self._turns = t.Turns(settings.patience, settings.phrases, chimes=settings.chimes)
+        self._turns = t.Turns(settings.patience, chimes=settings.chimes)
         self._talk = Talk(voice, mind, clock, settings.volume, self._expect)
         self._echo = Canceller(own or OwnVoice())
         self._over = OverVoice()
@@ -228,6 +227,7 @@ class Listener:
             self._pre = frames
             self._hearing.vad.reset()
             self.timing.opened(action.kind)
+            _log.debug("turn", kind=action.kind)
         elif isinstance(action, t.Chime):
             self._voice.chime(earcon(action.name))
         elif isinstance(action, t.Decode):
@@ -242,6 +242,7 @@ class Listener:
             self._talk.do(action.kind, action.intent, at, self.timing)
         else:
             self._sound = []
+            _log.debug("turn_over", resume=action.resume)
             self._talk.give_back(resume=action.resume)
 
     def _decode(self, action: t.Decode) -> None:

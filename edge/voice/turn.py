@@ -25,6 +25,7 @@ BARGE_PRE_S = 0.6
 FALSE_S = 2.0  # after a voice that said nothing, what was being said goes on
 REPLY_S = 6.0  # how long an answer to the device's own question is waited for
 LATE_S = 6.0  # a decoding that takes longer is given up
+LATE_DEAF = 120  # looks (of about 50 ms) after which one is given up while no sound comes
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,9 @@ Action: TypeAlias = Open | Decode | Guess | Do | Chime | Hold | Close
 class Turns:
     """The state of the conversation.  `step` takes one event and gives the actions in order."""
 
-    def __init__(self, patience: Patience, phrases: tuple[str, ...], *, chimes: bool = True) -> None:
-        self._patience, self._phrases, self._chimes = patience, phrases, chimes
+    def __init__(self, patience: Patience, *, chimes: bool = True) -> None:
+        self._patience, self._chimes = patience, chimes
+        self._phrase = ""  # that began the turn
         self._number = 0
         self._kind: TurnKind | None = None
         self._ear = Endpoint(patience)
@@ -154,6 +156,7 @@ class Turns:
     def step(self, event: Event) -> list[Action]:
         """Take one event."""
         if isinstance(event, Wake):
+            self._phrase = event.phrase
             return self._begin("wake")
         if isinstance(event, Tap):
             return self._give_up("gone", resume=False) if self._kind is not None else self._begin("tap")
@@ -210,7 +213,7 @@ class Turns:
             return []
         self._asked, self._decoded = 0, words.steps
         text = words.text
-        self._text = without_wake(text, self._phrases) if self._kind == "wake" else text
+        self._text = without_wake(text, self._phrase) if self._kind == "wake" else text
         intent = understand(self._text)
         whole = intent.kind not in ("none", "remind")
         self._ear.need_s = needed(self._text, self._patience, whole=whole)
@@ -246,6 +249,9 @@ class Turns:
 
     def _deaf(self) -> list[Action]:
         """The microphone gives nothing: what was understood is acted on if it is whole, else the turn is over."""
+        self._since += 1
+        if self._ear.began and not self._complete and self._since < LATE_DEAF:
+            return self._decode()
         intent = understand(self._text)
         if self._text and intent.kind != "none":
             return self._finish(intent)
