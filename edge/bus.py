@@ -5,14 +5,19 @@ Thread-safe and free of any event loop, so that a capture driver, a model and th
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 
+from edge.config import private_dir
 from edge.messages import Message
 from edge.topics import BY_NAME, BY_TYPE, Topic
+from storage.cipher import Spool
+
+_SPOOL = Spool()  # what is spilled can be read by this process alone, and by nobody once it has gone
 
 
 class Subscription:
@@ -58,7 +63,7 @@ class Subscription:
             while self._spill and len(self._queue) < self.topic.capacity:
                 path = self._spill.popleft()
                 # Only this process writes the spool, into a folder that is the user's alone (0700).
-                self._queue.append(pickle.loads(path.read_bytes()))  # noqa: S301
+                self._queue.append(pickle.loads(_SPOOL.open(path.read_bytes())))  # noqa: S301
                 path.unlink()
             if message is None and self._queue:
                 message = self._queue.popleft()
@@ -84,11 +89,11 @@ class Subscription:
 
     def _write(self, message: Message) -> Path:
         assert self._spool is not None
-        self._spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_dir(self._spool)
         self._seq += 1
         path = self._spool / f"{self.topic.name}-{id(self):x}-{self._seq:09d}.spill"
-        path.write_bytes(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
-        path.chmod(0o600)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(_SPOOL.seal(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)))
         return path
 
 

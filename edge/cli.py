@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from edge.commands import ask, care, context, firmware, forget, memory, patience, proactive, replaying, running
+from edge.commands import archive, ask, care, context, firmware, forget, memory, patience, proactive, replaying, running
 from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 from edge.keys import use_configured_keys
@@ -59,6 +59,11 @@ app.add_typer(context.procedures, name="procedures")
 app.command("forget")(forget.forget)
 app.command("pin")(forget.pin)
 app.command("unpin")(forget.unpin)
+app.command("backup")(archive.backup)
+app.command("restore")(archive.restore)
+app.command("encrypt")(archive.encrypt)
+app.command("decrypt")(archive.decrypt)
+app.command("rekey")(archive.rekey)
 app.command("doctor")(care.doctor)
 app.command("setup")(care.setup)
 app.command("serve")(care.serve)

@@ -341,7 +341,9 @@ def runtime_dir() -> Path:
 def private_dir(path: Path) -> Path:
     """Make a folder that only its owner can enter (0700).  Raises ConfigError when it cannot be made."""
     try:
-        path.mkdir(parents=True, mode=0o700, exist_ok=True)
+        for folder in (*reversed(path.parents), path):  # mkdir gives the mode to the last one only
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"The folder {path} cannot be made ({error.strerror}): check its permissions.") from error
     return path

@@ -17,12 +17,16 @@ from edge.config import Config
 from edge.engines import Engines
 from edge.errors import ControlError, sentence_of
 from edge.first_run import camera_told, sound_told
+from edge.keys import VARIABLE
 from edge.server.control import ControlClient, NotRunning
 from models import ASR, DETECTOR, OCR, TEXT_EMBEDDING, TTS, VAD, Registry
 from models.errors import ModelError
 from storage import Store
+from storage.backup import beside, copies_before_updates
+from storage.cipher import is_encrypted
+from storage.cipher_swap import unfinished
 from storage.connect import check_engine, connect
-from storage.errors import StorageError
+from storage.errors import StorageError, WrongKey
 
 State: TypeAlias = Literal["ok", "degraded", "broken"]
 
@@ -54,6 +58,7 @@ def examine(config: Config, db: Path) -> list[Finding]:
         _folders,
         _engine,
         _memory,
+        _files,
         _models,
         _senses,
         _running,
@@ -144,16 +149,42 @@ def _memory(_: Config, path: Path) -> Iterable[Finding]:
                 told = f"{path}: {snapshot.trace.count()} windows, {snapshot.episodes.count()} episodes"
                 troubles = snapshot.health.recent(1)
     except StorageError as error:
-        yield Finding("memory", "broken", sentence_of(error), "restore a backup, or choose another --db")
+        do = "give the key" if isinstance(error, WrongKey) else "grove-edge restore BACKUP --replace, or another --db"
+        yield Finding("memory", "broken", sentence_of(error), do)
         return
     if path.stat().st_mode & 0o077:
         yield Finding("memory", "degraded", f"{path} is readable by others", f"chmod 600 {path}")
     if wrong:
-        yield Finding("memory", "broken", f"{path}: {wrong[0]}", "restore a backup")
+        yield Finding("memory", "broken", f"{path}: {wrong[0]}", "grove-edge restore BACKUP --replace")
     else:
         yield Finding("memory", "ok", told)
     for event in troubles:
         yield Finding("last trouble", "ok", f"{event.part} {event.state}: {event.detail}")
+
+
+def _files(config: Config, path: Path) -> Iterable[Finding]:
+    """Whether the memory is encrypted as the owner wants it, and copies of it that lie beside."""
+    if not path.exists():
+        return
+    sealed = is_encrypted(path)
+    wanted = bool(config.storage.key_file or config.storage.keyring or VARIABLE in os.environ)
+    told = "encrypted" if sealed else "not encrypted"
+    if wanted and not sealed:
+        yield Finding("encryption", "degraded", f"{told}, though a key is configured", "grove-edge encrypt")
+    else:
+        yield Finding("encryption", "ok", told)
+    left = unfinished(path)
+    if left:
+        do = "grove-edge encrypt" if sealed else "grove-edge decrypt"
+        yield Finding("keyframes", "degraded", f"{left} are {'not ' if sealed else ''}encrypted", do)
+    before = copies_before_updates(path)
+    for copy in beside(path):
+        if copy in before:
+            yield Finding("copy before an update", "ok", f"{copy}: delete it when the update has proved good")
+        else:
+            yield Finding(
+                "other copy", "ok", f"{copy}: of a restore or an encryption; delete it if you need it no more"
+            )
 
 
 def _models(config: Config, _: Path) -> Iterable[Finding]:

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from edge.config import ENV_PREFIX, Config, load
+from edge.config import ENV_PREFIX, Config, load, private_dir
 from edge.errors import ConfigError
 from storage import cipher
 from storage.cipher import Secret
@@ -55,7 +55,7 @@ def made_at(path: Path) -> tuple[Secret, bool]:
         return from_file(path), False
     secret = Secret.new()
     try:
-        path.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        private_dir(path.parent)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(secret.text() + "\n")
             file.flush()

@@ -18,7 +18,7 @@ import sqlcipher3
 
 from storage import cipher, owner
 from storage.cipher import Secret
-from storage.connect import Connection, DriverError, connect, translate
+from storage.connect import Connection, DriverError, connect, private_folder, translate
 from storage.errors import StoreLocked, StoreUnreadable, StoreUnwritable
 from storage.keyframes import folder_of
 
@@ -114,7 +114,7 @@ def restore(source: Path, target: Path, *, replace: bool = False, key: Secret | 
         raise StoreUnwritable(f"There is a memory at {target}: add --replace to put the backup in its place.")
     fresh = target.with_name(target.name + RESTORING)
     try:
-        target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        private_folder(target.parent)
         _clear(fresh)
         _copy_file(source, fresh)
         log = source.with_name(source.name + "-wal")
@@ -224,8 +224,7 @@ def _copy_frames(source: Path, target: Path, names: Iterable[str]) -> tuple[int,
         try:
             length = from_.stat().st_size
             if not (to.is_file() and to.stat().st_size == length):
-                for folder in (target, to.parent):
-                    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                private_folder(to.parent)
                 _copy_file(from_, to)
         except FileNotFoundError:  # retention or the owner removed it
             missing.append(name)
@@ -262,7 +261,7 @@ def _may_replace(source: Path, target: Path, key: Secret | None) -> None:
         raise StoreUnwritable(f"{target} is a folder: give the path of the file to write.")
     if not target.exists():
         try:
-            target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+            private_folder(target.parent)
         except OSError as error:
             raise _unwritable(target, error) from error
         return

@@ -141,8 +141,7 @@ def _claim(path: Path) -> None:
     A file that is there is never opened: closing it would release every lock this process holds on it for SQLite.
     """
     try:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True, mode=0o700)
+        private_folder(path.parent)
         if path.is_dir():
             raise StoreUnwritable(f"{path} is a folder: give --db the path of a file.")
         if path.exists() and 0 < path.stat().st_size < SMALLEST:  # which SQLite would take for an empty one
@@ -154,6 +153,15 @@ def _claim(path: Path) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise StoreUnwritable(f"{path} cannot be written ({reason}): choose another --db or fix the folder.") from error
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner alone (0700) whatever the umask."""
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from storage import cipher
 from storage.cipher import Secret
+from storage.connect import private_folder
 from storage.errors import BadRecord, NotFound, StoreUnwritable
 from storage.records import Keyframe, Us
 
@@ -142,8 +143,7 @@ class KeyframeFolder:
         return self.root.joinpath(*parts)
 
     def _write(self, path: Path, data: bytes) -> None:
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        private_folder(path.parent)
         handle, temporary = tempfile.mkstemp(prefix=path.stem, suffix=_PARTIAL, dir=path.parent)  # made 0600
         try:
             with os.fdopen(handle, "wb") as file:
