@@ -58,7 +58,11 @@ class EpisodicExpert:
             return []
         items = items_of(window)
         self._turns.follow(unit, window, items, snapshot)
-        late = self._routines.late(unit, window, items, snapshot)
+
+        def leaves() -> bool:
+            return any(turn.kind == "out" for turn in self._turns.of(unit, window, items, snapshot))
+
+        late = self._routines.late(unit, window, items, snapshot, leaves)
         late += sought(unit, window, items, self._wearer, snapshot)
         old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
         if not old:

@@ -18,6 +18,7 @@ from storage.records import Service
 from storage.snapshot import Snapshot
 
 LATE_US = 30 * US  # a word about a step comes too late after so long
+EARLY = "Not yet"  # how it is said that another step comes first
 REACH_US = 3 * 3600 * US  # a procedure is followed from at most so long ago
 
 
@@ -105,7 +106,7 @@ class ProcedureExpert:
             done, asked = _phrase(differs.added, event.text), _phrase(differs.missing, steps[event.step])
             return (done or "Not quite", f"it says {asked}" if asked else f"it says {_act(steps[event.step])}")
         if event.undone:
-            return "Not yet", f"first {_act(steps[event.undone[0]])}"
+            return EARLY, f"first {_act(steps[event.undone[0]])}"
         if event.late:
             return "This was due before", _act(steps[event.step])
         return None
@@ -117,9 +118,16 @@ class ProcedureExpert:
             s
             for kind in ("error_recovery", "task_reminder")
             for s in snapshot.services.with_key(kind, key)
-            if s.t < run.t
+            if s.t < run.t and not (kind == "error_recovery" and _passed_over(s, snapshot))
         ]
         return max(earlier, key=lambda s: (s.t, s.id), default=None)
+
+
+def _passed_over(error: Service, snapshot: Snapshot) -> bool:
+    """Whether what came too early then turned out to be a step left out: that is recalled at the step left out."""
+    if not error.text.startswith(EARLY):
+        return False
+    return any(s.type == "task_reminder" and s.t == error.t for s in snapshot.services.between(error.t, error.t + 1))
 
 
 def _key(run: Run, step: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 
 def occurrences(steps: Sequence[str], before: Sequence[tuple[str, str]]) -> list[tuple[int, int]]:
@@ -29,7 +30,7 @@ def occurrences(steps: Sequence[str], before: Sequence[tuple[str, str]]) -> list
     for early, late in before:
         a, b = places[early], places[late]
         if early == late:
-            found.update(dict.fromkeys(zip(a, a[1:], strict=False)))
+            found.update(dict.fromkeys(pairwise(a)))
         elif early not in after[late]:  # no circle
             found[a[-1], b[0]] = None
         elif depth[early] < depth[late]:
@@ -78,4 +79,3 @@ def _depths(
                     depth[late] = depth[step] + 1
                     todo.append(late)
     return depth
-

@@ -6,7 +6,7 @@ A day of habits runs from four to four, so that what is done after midnight belo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
@@ -16,6 +16,7 @@ from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
 ACTIONS = ("start activity", "start task", "start recipe")  # how perception names the beginning of an activity
+ENDS = ("finish activity", "finish task", "finish recipe")
 DAY_US = 86_400 * US
 BEGINS_US = 4 * 3600 * US
 MIN_DAYS = 7
@@ -23,6 +24,8 @@ LAST_DAYS = 14
 SHARE = 0.7  # of those days it was begun on at least so many
 SLACK_US = 15 * 60 * US  # so long after the latest usual beginning it is late
 GIVE_UP_US = 45 * 60 * US  # and so long after it a word about it comes too late
+SOON_US = 10 * 60 * US  # so long before the latest usual beginning it is told when an activity begins or ends
+LEAVING_US = 30 * 60 * US  # and so long before it to who leaves home: there will be no better moment
 # Nobody wants to be told of these.
 _PRIVATE = re.compile(r"toilet|bathroom visit|sleep|go(?:ing)? to bed")
 
@@ -43,19 +46,32 @@ class Routines:
         self._day: tuple[int, int] = (0, 0)
         self._habits: tuple[Habit, ...] = ()
 
-    def late(self, unit: Screening, window: Window, items: Sequence[Item], snapshot: Snapshot) -> list[Service]:
-        """A reminder for a routine that is late at the end of this window; at most one, once a day each."""
+    def late(
+        self,
+        unit: Screening,
+        window: Window,
+        items: Sequence[Item],
+        snapshot: Snapshot,
+        leaves: Callable[[], bool],
+    ) -> list[Service]:
+        """A reminder for a routine that is late at the end of this window, or will be; at most one, once a day each.
+
+        `leaves` tells whether the wearer is leaving home in this window; it is asked only when that matters.
+        """
         day, into = _day(window.t_end, window.offset_s)
         if self._day != (day, window.offset_s):
             self._habits = habits(snapshot, day, window.offset_s)
             self._day = (day, window.offset_s)
         for habit in self._habits:
-            if not SLACK_US <= into - habit.by <= GIVE_UP_US:
+            over = into - habit.by
+            if not -LEAVING_US <= over <= GIVE_UP_US:
                 continue
             key = f"late:{habit.label}:{day}"
             if self.begun(habit.label, day, window.offset_s, snapshot) or snapshot.services.with_key(
                 "task_reminder", key
             ):
+                continue
+            if over < SLACK_US and not (over >= -SOON_US and _turns(items)) and not leaves():
                 continue
             seen = [i for i in items if i.kind != "speech"]
             t = seen[-1].t if seen else window.t_start
@@ -92,6 +108,12 @@ def habits(snapshot: Snapshot, today: int, offset_s: int) -> tuple[Habit, ...]:
             begun = first.setdefault(item.object.lower(), {})
             if day not in begun or into < begun[day][0]:
                 begun[day] = (into, item.id)
+    if days:
+        eldest = min(days)
+        theirs = [begun for begun in first.values() if eldest in begun]
+        if min(begun[eldest][0] for begun in theirs) > DAY_US // 2:
+            for begun in theirs:
+                del begun[eldest]  # a memory that begins in the evening cannot tell when things begin on that day
     recent = sorted(days)[-LAST_DAYS:]
     if len(recent) < MIN_DAYS:
         return ()
@@ -101,6 +123,11 @@ def habits(snapshot: Snapshot, today: int, offset_s: int) -> tuple[Habit, ...]:
         if len(shown) >= SHARE * len(recent) and not _PRIVATE.search(label):
             found.append(Habit(label, max(into for into, _ in shown), tuple(f"o{number}" for _, number in shown[-3:])))
     return tuple(found)
+
+
+def _turns(items: Sequence[Item]) -> bool:
+    """Whether an activity begins or ends."""
+    return any(i.kind == "event" and i.action.lower() in (*ACTIONS, *ENDS) for i in items)
 
 
 def _day(t: int, offset_s: int) -> tuple[int, int]:

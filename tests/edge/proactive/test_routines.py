@@ -87,3 +87,27 @@ def test_after_midnight_belongs_to_the_evening_before():
     ]
     found = late([*evenings, window(at(8, "23:58")), window(at(9, "00:40"))])
     assert [s.t for s in found] == [at(9, "00:40")], "usual by 00:20"
+
+
+def test_who_leaves_home_before_it_is_late_is_told_at_the_door():
+    door = Window(
+        "home", at(8, "12:05"), at(8, "12:06"), 0,
+        events=(Event(at(8, "12:05"), "wearer", "start activity", "leave house"),),
+    )  # fmt: skip
+    found = late([*days(USUAL), window(at(8, "09:00"), "reading"), door])
+    assert [s.text for s in found] == ["Not yet today: lunch."]
+    early = replace(door, t_start=at(8, "11:30"), t_end=at(8, "11:31"), events=())
+    assert not late([*days(USUAL), window(at(8, "09:00"), "reading"), early])
+
+
+def test_just_before_it_is_late_only_a_turn_of_the_day_is_used():
+    still = [window(at(8, "09:00"), "reading"), window(at(8, "12:24"))]
+    assert not late([*days(USUAL), *still])
+    turn = [window(at(8, "09:00"), "reading"), window(at(8, "12:24"), "get a drink")]
+    assert [s.text for s in late([*days(USUAL), *turn])] == ["Not yet today: lunch."]
+
+
+def test_an_evening_in_which_the_memory_begins_says_nothing_of_when_things_begin():
+    evening = [window(at(-1, "22:30"), "lunch")]  # a late one, before anything else was recorded
+    watch = [window(at(8, "09:00"), "reading"), *(window(at(8, f"12:{m:02d}")) for m in range(20, 60))]
+    assert [s.text for s in late([*evening, *days(USUAL), *watch])] == ["Not yet today: lunch."]
