@@ -148,6 +148,10 @@ def _memory(_: Config, path: Path) -> Iterable[Finding]:
             with store.snapshot() as snapshot:
                 told = f"{path}: {snapshot.trace.count()} windows, {snapshot.episodes.count()} episodes"
                 troubles = snapshot.health.recent(1)
+                kept = snapshot.retention
+                pictures = f"{kept.keyframe_bytes() / 1e6:.0f} MB of pictures, {kept.pruned_count()} windows pruned"
+                pinned = len(kept.pins())
+            unfinished = store.erasures()
     except StorageError as error:
         do = "give the key" if isinstance(error, WrongKey) else "grove-edge restore BACKUP --replace, or another --db"
         yield Finding("memory", "broken", sentence_of(error), do)
@@ -158,6 +162,9 @@ def _memory(_: Config, path: Path) -> Iterable[Finding]:
         yield Finding("memory", "broken", f"{path}: {wrong[0]}", "grove-edge restore BACKUP --replace")
     else:
         yield Finding("memory", "ok", told)
+    yield Finding("retention", "ok", f"{pictures}, {pinned} pinned")
+    if unfinished:
+        yield Finding("erasure", "degraded", "one was begun and is not finished", "start the device, or read it once")
     for event in troubles:
         yield Finding("last trouble", "ok", f"{event.part} {event.state}: {event.detail}")
 

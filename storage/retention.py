@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from storage.connect import Connection
 from storage.errors import NotFound
+from storage.index_strata import NEAR
 from storage.records import Keyframe, Us
 
 _REF = re.compile(r"([wek])([0-9]{1,18})")
@@ -167,26 +168,36 @@ class RetentionWriter(RetentionReader):
         return [f for f in files if not self._named(f)]
 
     def compressed(self, number: int, tier: str, smaller: Keyframe | None) -> str | None:
-        """Note that a keyframe fits a tier now, with its smaller file if it got one; gives the file that is to go."""
+        """Note that a keyframe fits a tier now, with its smaller file if it got one; gives the file that is to go.
+
+        A keyframe that was forgotten meanwhile takes its smaller file with it.
+        """
+        row = self._db.execute("SELECT file FROM keyframe WHERE id = ?", (number,)).fetchone()
+        if row is None:
+            return None if smaller is None else smaller.file
         self._db.execute("INSERT OR REPLACE INTO keyframe_tier(keyframe_id, tier) VALUES (?, ?)", (number, tier))
         if smaller is None:
             return None
-        (old,) = self._db.execute("SELECT file FROM keyframe WHERE id = ?", (number,)).fetchone()
         self._db.execute(
             "UPDATE keyframe SET file = ?, sha256 = ?, width = ?, height = ?, size = ? WHERE id = ?",
             (smaller.file, smaller.sha256, smaller.width, smaller.height, smaller.size, number),
         )
-        return None if self._named(old) else str(old)
+        return None if self._named(row[0]) else str(row[0])
 
     def prune(self, windows: Iterable[int], t: Us, why: str) -> list[str]:
         """Take the content of windows, not their rows; gives the files that are to go."""
         files: list[str] = []
         for window in windows:
-            frames = [r[0] for r in self._db.execute("SELECT id FROM keyframe WHERE window_id = ?", (window,))]
-            files += self.drop_keyframes(frames)
+            frames = self._db.execute(
+                "SELECT k.id FROM keyframe k WHERE k.window_id = ? "
+                "AND NOT EXISTS (SELECT 1 FROM pin p WHERE p.ref = 'k' || k.id)",
+                (window,),
+            ).fetchall()
+            files += self.drop_keyframes(row[0] for row in frames)
             self._db.execute("DELETE FROM item WHERE window_id = ?", (window,))
             self._db.execute("DELETE FROM entity WHERE window_id = ?", (window,))
             self._db.execute("DELETE FROM window_vec WHERE rowid = ?", (window,))
+            self._db.execute(f"DELETE FROM {NEAR['window_vec']} WHERE id = ?", (window,))
             self._db.execute("UPDATE window SET description = '', scene = '', device = NULL WHERE id = ?", (window,))
             self._db.execute("INSERT OR IGNORE INTO pruned(window_id, t, why) VALUES (?, ?, ?)", (window, t, why))
         return files

@@ -1,4 +1,4 @@
-"""grove-edge forget, pin, unpin: what goes for good, and what stays whatever retention says."""
+"""grove-edge forget, pin, unpin, prune: what goes for good, and what stays whatever retention says."""
 
 from __future__ import annotations
 
@@ -80,6 +80,23 @@ def unpin(
 ) -> None:
     """Let retention have it again."""
     _pin(refs, db, as_json, keep=False)
+
+
+def prune(db: DbOption = None, as_json: JsonOption = False) -> None:
+    """Thin out and remove what the settings under [retention] say, now; a running device does it by itself."""
+    from edge.keeping import prune as one_pass
+
+    config = settings.load()
+    done = one_pass(db_path(db), config)
+    value = {
+        "removed": done.removed,
+        "smaller": done.smaller,
+        "windows": done.windows,
+        "freed_mb": round(done.freed / 1e6, 2),
+        "why": done.why,
+        "short": done.short,
+    }
+    say(value, as_json, [done.told()[0].upper() + done.told()[1:] + ".", *([done.short] if done.short else [])])
 
 
 def length_of(text: str) -> float:
