@@ -17,7 +17,7 @@ from edge.proactive.alerts import BY_TYPE
 from edge.proactive.patience import quiet_in, quiet_out
 from edge.proactive.patience_learning import leanings
 from storage import Store
-from storage.patience import Feedback, FeedbackKind, Wish
+from storage.patience import Feedback, FeedbackKind, Wish, WishKind
 from storage.snapshot import Snapshot
 
 Sleeper: TypeAlias = Literal["type", "person", "place"]
@@ -45,8 +45,7 @@ class Wishing:
 
     def hush(self, seconds: float | None) -> dict[str, Any]:
         """Say nothing but what is critical for so long; None: speak again."""
-        until = self._until(seconds)
-        self._wish("do-not-disturb", value="" if seconds is None else "on", until=until)
+        until = self._wish("do-not-disturb", value="" if seconds is None else "on", seconds=seconds)
         return {"do_not_disturb": seconds is not None, "until": self._shown(until)}
 
     def snooze(self, kind: Sleeper, what: str, seconds: float | None) -> dict[str, Any]:
@@ -58,8 +57,7 @@ class Wishing:
             raise InputError(f"There is no type {name!r}: types are {', '.join(BY_TYPE)}.")
         if kind == "type" and BY_TYPE[name].critical and seconds is not None:
             raise InputError(f"{name} cannot be snoozed: it warns of danger.")
-        until = self._until(seconds)
-        self._wish("snooze", f"{kind}:{name}", "" if seconds is None else "on", until)
+        until = self._wish("snooze", f"{kind}:{name}", "" if seconds is None else "on", seconds)
         return {"snooze": f"{kind}:{name}", "on": seconds is not None, "until": self._shown(until)}
 
     def pause(self, still: bool) -> dict[str, Any]:
@@ -86,16 +84,15 @@ class Wishing:
             tx.patience.feedback(Feedback(self.clock.now(), number, kind, how))
         return {"id": f"a{number}", "feedback": kind}
 
-    def _wish(self, kind: Any, target: str = "", value: str = "", until: int | None = None) -> None:
-        with self.store.transaction() as tx:
-            tx.patience.wish(Wish(self.clock.now(), kind, target, value, until))
-
-    def _until(self, seconds: float | None) -> int | None:
-        if seconds is None:
-            return None
-        if not 0 < seconds <= LONGEST_S:
+    def _wish(self, kind: WishKind, target: str = "", value: str = "", seconds: float | None = None) -> int | None:
+        """Store a wish for so long (None: for good); returns when it ends."""
+        if seconds is not None and not 0 < seconds <= LONGEST_S:
             raise InputError("That is no length of time to be silent for: give 1 minute to 400 days.")
-        return self.clock.now() + round(seconds * US)
+        now = self.clock.now()
+        until = None if seconds is None else now + round(seconds * US)
+        with self.store.transaction() as tx:
+            tx.patience.wish(Wish(now, kind, target, value, until))
+        return until
 
     def _shown(self, t: int | None) -> str | None:
         return None if t is None else iso(t, self.clock.offset())

@@ -94,7 +94,9 @@ def hear(path: str) -> dict[str, Told]:
             shutil.copyfile(grown, copy)
             with Store.open(copy, space=space, synchronous="normal") as store:
                 alerts = config.alerts.model_copy(update={"frequency": level})
-                found[level] = _told(Proactive(store, alerts, clock := ReplayClock(), config.owner.name), clock, steps, last)
+                found[level] = _told(
+                    Proactive(store, alerts, clock := ReplayClock(), config.owner.name), clock, steps, last
+                )
             found[level].hours = worn / US / 3600
             copy.unlink()
     engines.close()
@@ -102,7 +104,10 @@ def hear(path: str) -> dict[str, Told]:
 
 
 def _told(
-    proactive: Proactive, clock: ReplayClock, steps: list[tuple[int, int, list[Message], list[Message]]], last: list[Message]
+    proactive: Proactive,
+    clock: ReplayClock,
+    steps: list[tuple[int, int, list[Message], list[Message]]],
+    last: list[Message],
 ) -> Told:
     out: list[Message] = []
     for t_end, offset_s, before, after in steps:
@@ -169,7 +174,11 @@ def main() -> int:
                 return 1
     wrong = faults(sources, options.most_average, options.most_in_an_hour)
     if options.json:
-        print(json.dumps({"sources": {n: {k: _json(t) for k, t in s.items()} for n, s in sources.items()}, "wrong": wrong}))
+        print(
+            json.dumps(
+                {"sources": {n: {k: _json(t) for k, t in s.items()} for n, s in sources.items()}, "wrong": wrong}
+            )
+        )
     else:
         print("\n".join([*table(sources), *wrong]))
     return 1 if wrong else 0

@@ -34,6 +34,7 @@ class Alert:
     asked: the wearer asked for each one: it spends no budget, keeps no pause, and may be said again.
     step_s: inside a procedure the wearer follows, seconds between two of the type; nothing is merged there.
     variants: named other ways to say it, with the same slots.
+    unbudgeted: comes a few times a discharge at most: it spends no budget and keeps no pause.
     digest_s: seconds after its trigger for which a digest may still tell what was held back; 0: then it is of no use.
     """
 
@@ -50,9 +51,15 @@ class Alert:
     once_a_day: bool = False
     critical: bool = False
     asked: bool = False
+    unbudgeted: bool = False
     step_s: int = 20
     variants: tuple[tuple[str, str], ...] = ()
     digest_s: int = 0
+
+    @property
+    def budgeted(self) -> bool:
+        """Whether it counts against what the chosen frequency allows."""
+        return not (self.critical or self.asked or self.unbudgeted)
 
 
 # fmt: off
@@ -86,11 +93,11 @@ TABLE: tuple[Alert, ...] = (
           "tick", "chime", cooldown_s=4, staleness_s=120, merge_s=0, rearm_s=1, asked=True),
     # --- the device about itself -------------------------------------------------------------------------------------
     Alert("battery_5", 4, "Battery at {percent} percent. I will stop soon.", (("percent", "5"),),
-          "long", "chime", cooldown_s=1800, staleness_s=600, rearm_s=3600),
+          "long", "chime", cooldown_s=1800, staleness_s=600, rearm_s=3600, unbudgeted=True),
     Alert("battery_10", 3, "Battery at {percent} percent.", (("percent", "10"),),
-          "double", "soft", cooldown_s=1800, staleness_s=600, rearm_s=3600),
+          "double", "soft", cooldown_s=1800, staleness_s=600, rearm_s=3600, unbudgeted=True),
     Alert("battery_20", 2, "Battery at {percent} percent.", (("percent", "20"),),
-          "tick", "soft", cooldown_s=1800, staleness_s=600, rearm_s=3600),
+          "tick", "soft", cooldown_s=1800, staleness_s=600, rearm_s=3600, unbudgeted=True),
     Alert("link_lost", 3, "I lost {part}.", (("part", "the glasses"),),
           "double", "soft", cooldown_s=1800, staleness_s=120, rearm_s=600),
     Alert("camera_lost", 3, "I cannot see: the camera is gone.", (),

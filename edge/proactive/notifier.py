@@ -264,9 +264,12 @@ def _blocked(
     if last is not None and at.mono - last < cooldown_us:
         left = last + cooldown_us - at.mono
         return left, f"cooldown: {minutes(left)} left"
-    if row.critical or row.asked:
+    if row.critical:
         return 0, ""
-    budgeted = [t for t in state.told if not (alert(t.type).critical or alert(t.type).asked) and not t.step]
+    talk = f"busy: {around.busy}" if around.busy else ""
+    if row.asked or row.unbudgeted:
+        return 0, talk
+    budgeted = [t for t in state.told if alert(t.type).budgeted and not t.step]
     if budgeted:
         left = budgeted[-1].mono + patience.gap_s * US - at.mono
         if left > 0:
@@ -278,9 +281,7 @@ def _blocked(
             return left, f"budget: {count} in {minutes(seconds * US)} are spent"
     if sum(1 for t in budgeted if t.day == today) >= patience.daily:
         return None, f"daily cap: {patience.daily} today"
-    if around.busy:
-        return 0, f"busy: {around.busy}"
-    return 0, ""
+    return 0, talk
 
 
 def _shares(told: Told, service: Service, row: Alert) -> bool:

@@ -281,7 +281,7 @@ def test_the_rules_hold_for_any_stream(ticks, alerts, offset_s, jumps):
         if not row.critical:
             assert row.priority >= limits.min_priority
             assert not _quiet(alerts.quiet, d.at.now, offset_s)
-    budgeted = [d for d in said if not (alert(d.service.type).critical or alert(d.service.type).asked)]
+    budgeted = [d for d in said if alert(d.service.type).budgeted]
     for seconds, count in limits.spans:
         for n in range(count, len(budgeted)):
             assert budgeted[n].at.mono - budgeted[n - count].at.mono >= seconds * US
