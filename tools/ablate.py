@@ -4,10 +4,13 @@
 
 DATA holds <source>/<recording>.trace.jsonl with .questions.jsonl beside them, and ../check/score.py judges.
 Of each source the recordings of middle size are replayed into memories of their own; every question is then answered by
-the rules from the whole memory, from one with a part cut out, and from a flat index: the same rules over the k windows
-whose text fits the question best (BM25 and dense ranks fused, one of the two alone, k from 3 to 30).  A recording of
-hardly more windows than k tells little: the flat index returns all of it.
-The exit status is 1 when the flat index is as good on some source, or costs less a question.
+the rules from the whole memory, from one with a part or a skill cut out or with fewer results of each search, and from
+flat indexes: the same rules over what a flat index returns for the question (BM25 and dense ranks fused, one of the two
+alone, k from 3 to 30).  The baseline is a flat caption index: k lines, each a caption, a sentence that was said or a text
+that was read, with its time.  "flat windows" returns whole windows with all that is in them, events and things included:
+no caption index, but the memory's own records found by likeness; where a recording has hardly more than k windows it
+returns all of it and cannot but tie.
+The exit status is 1 when the flat caption index is as good on some source, or costs less a question.
 """
 
 from __future__ import annotations
@@ -38,10 +41,12 @@ from edge.replay import replay
 from edge.retrieval import timephrase
 from edge.retrieval.timephrase import Zone
 from storage import EmbeddingSpace, Snapshot, Store
-from storage.records import Item, SeenEntity
+from storage.records import Item, ItemKind, SeenEntity
+from storage.search import fuse
 
 Embed: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
 Ranks: TypeAlias = Literal["both", "bm25", "dense"]
+BASELINE = "flat caption index, k 20"
 FEW = 20  # questions of a type; rarer types are pooled
 
 
@@ -50,9 +55,11 @@ class Variant:
     """One row of the table: what is cut out of the memory, or how the flat index reads it."""
 
     name: str
-    without: str = ""  # a stratum, a kind of item, or "times"
-    flat: int = 0  # windows the flat index returns; 0 for the memory itself
+    without: str = ""  # a stratum, a kind of item, a skill, or "times"
+    flat: int = 0  # lines or windows the flat index returns; 0 for the memory itself
     ranks: Ranks = "both"
+    unit: Literal["lines", "windows"] = "lines"
+    top: int = 0  # results of one search of the memory, at most; 0 all
 
 
 VARIANTS = (
@@ -65,23 +72,39 @@ VARIANTS = (
     Variant("without moments (F)", "moments"),
     Variant("without episodes (E)", "episodes"),
     Variant("without patterns (P)", "patterns"),
+    Variant("without views, graph and facts", "context"),
+    Variant("without Perception Lookup (R)", "perception"),
+    Variant("without Moment Recall, Episode Replay, Pattern Traversal", "strata"),
     Variant("without the time range", "times"),
-    Variant("flat index, k 20", flat=20),
-    Variant("flat index, BM25 only", flat=20, ranks="bm25"),
-    Variant("flat index, dense only", flat=20, ranks="dense"),
-    Variant("flat index, k 3", flat=3),
-    Variant("flat index, k 10", flat=10),
-    Variant("flat index, k 30", flat=30),
+    *(Variant(f"top-k {k} of each search", top=k) for k in (3, 10, 20, 30)),
+    Variant(BASELINE, flat=20),
+    Variant("flat caption index, BM25 only", flat=20, ranks="bm25"),
+    Variant("flat caption index, dense only", flat=20, ranks="dense"),
+    *(Variant(f"flat caption index, k {k}", flat=k) for k in (3, 10, 30)),
+    *(Variant(f"flat windows, k {k}", flat=k, unit="windows") for k in (3, 10, 20, 30)),
 )
 STRATA = ("moments", "episodes", "patterns")
+CONTEXT = ("views", "graph", "facts")
+LINES: tuple[ItemKind, ...] = ("caption", "speech", "text")
+SEARCHES = ("matching", "times_of", "newest")  # calls of a reader that give the best or the newest of many
 
 
 class Cut:
     """A snapshot of which only some items and things are seen; for the rules it is a snapshot like any other."""
 
-    def __init__(self, whole: Snapshot, without: str = "", windows: frozenset[int] | None = None) -> None:
-        self._whole, self.without, self.windows = whole, without, windows
-        self.items: frozenset[int] | None = None
+    def __init__(
+        self,
+        whole: Snapshot,
+        without: str = "",
+        windows: frozenset[int] | None = None,
+        lines: frozenset[int] | None = None,
+        top: int = 0,
+    ) -> None:
+        self._whole, self.without, self.windows, self.top = whole, without, windows, top
+        self.items: frozenset[int] | None = lines
+        self.flat = windows is not None or lines is not None
+        self.eventless = lines is not None or without in ("event", "perception")
+        self.thingless = lines is not None or without in ("entities", "perception")
         if windows is not None:
             found = [whole.trace.window(w) for w in sorted(windows)]
             self.items = frozenset(
@@ -90,23 +113,29 @@ class Cut:
         self.trace, self.lookup = _Reader(whole.trace, self), _Reader(whole.lookup, self)
 
     def __getattr__(self, name: str) -> Any:
-        if name in STRATA and (name == self.without or self.windows is not None):
+        if name in STRATA and (self.flat or self.without in (name, "strata")):
+            return _Nothing()
+        if name in CONTEXT and (self.flat or self.without == "context"):
             return _Nothing()
         return getattr(self._whole, name)
 
     def search(self, stratum: str, *args: Any, **kwargs: Any) -> list[Any]:
         """The search of the whole memory, without a stratum that is cut out."""
-        gone = self.windows is not None or self.without == f"{stratum}s"
-        return [] if gone else list(self._whole.search(stratum, *args, **kwargs))  # type: ignore[arg-type]
+        gone = self.flat or self.without == f"{stratum}s" or (self.without == "strata" and f"{stratum}s" in STRATA)
+        if gone or (self.without == "perception" and stratum in ("item", "window")):
+            return []
+        if self.top:
+            kwargs["k"] = min(self.top, kwargs.get("k", self.top))
+        return list(self._whole.search(stratum, *args, **kwargs))  # type: ignore[arg-type]
 
     def shows(self, row: Any) -> bool:
         """Is a row of a result part of what is left?"""
         if isinstance(row, Item):
-            return row.kind != self.without and (self.items is None or row.id in self.items)
+            return self.without not in (row.kind, "perception") and (self.items is None or row.id in self.items)
         if isinstance(row, SeenEntity):
-            return self.without != "entities" and (self.windows is None or row.window_id in self.windows)
+            return not self.thingless and (self.windows is None or row.window_id in self.windows)
         if isinstance(row, tuple) and len(row) == 3 and row[2] in ("event", "caption", "text", "speech"):
-            return row[2] != self.without and (self.items is None or row[1] in self.items)
+            return self.without not in (row[2], "perception") and (self.items is None or row[1] in self.items)
         return True
 
 
@@ -119,12 +148,14 @@ class _Reader:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._whole, name)
         cut = self._cut
-        if name in ("actions", "objects") and cut.without == "event":
+        if name in ("actions", "objects") and cut.eventless:
             return lambda *_: []
-        if name == "entity_names" and cut.without == "entities":
+        if name == "entity_names" and cut.thingless:
             return list
         if not callable(found):
             return found
+        if cut.top and name in SEARCHES:
+            return lambda *args, **kwargs: found(*args, **kwargs)[: cut.top]
         return lambda *args, **kwargs: self._left(found(*args, **kwargs))
 
     def _left(self, result: Any) -> Any:
@@ -144,25 +175,61 @@ class _Nothing:
         return lambda *_, **__: {} if name == "many" else []
 
 
-def view_of(snapshot: Snapshot, variant: Variant, question: str, embed: Embed) -> Snapshot:
-    """The snapshot as a variant has it."""
+class Lines:
+    """Every caption, sentence and text of a memory with its vector: what a flat caption index holds."""
+
+    def __init__(self, store: Store, embed: Embed) -> None:
+        with store.snapshot() as snapshot:
+            items = snapshot.trace.items(LINES)
+            ends = {w.id: w.t_end for w in snapshot.trace.windows()}
+        texts = [f"{i.speaker}: {i.text}" if i.speaker else i.text for i in items]
+        self.ids = np.array([i.id for i in items], dtype=np.int64)
+        self.known = np.array([ends[i.window_id] for i in items], dtype=np.int64)
+        rows = [embed(texts[at : at + 512]) for at in range(0, len(texts), 512)]
+        self.vectors = np.concatenate(rows) if rows else np.zeros((0, 1), np.float32)
+        self._held = frozenset(self.ids.tolist())
+
+    def best(
+        self, snapshot: Snapshot, question: str, vector: NDArray[np.float32] | None, k: int, *, words: bool
+    ) -> frozenset[int]:
+        """The k lines that fit a question best: both ranks read to five times k and fused, as in the memory's own search."""
+        depth = 5 * k
+        sparse: list[int] = []
+        if words:
+            sparse = [h.id for h in snapshot.search("item", question, None, k=3 * depth) if h.id in self._held][:depth]
+        dense: list[int] = []
+        if vector is not None and len(self.ids):
+            scores = np.where(self.known <= snapshot.until, self.vectors @ vector, -np.inf)
+            order = np.argsort(-scores, kind="stable")[:depth]
+            dense = [int(self.ids[i]) for i in order if np.isfinite(scores[i])]
+        return frozenset(h.id for h in fuse("item", sparse, dense, k))
+
+
+def view_of(snapshot: Snapshot, variant: Variant, question: str, embed: Embed, lines: Lines | None = None) -> Snapshot:
+    """The snapshot as a variant has it; a flat caption index needs its lines."""
     if variant.flat:
         vector = embed([question])[0] if variant.ranks != "bm25" else None
+        if variant.unit == "lines":
+            assert lines is not None
+            kept = lines.best(snapshot, question, vector, variant.flat, words=variant.ranks != "dense")
+            return cast("Snapshot", Cut(snapshot, lines=kept))
         text = question if variant.ranks != "dense" else ""
         hits = snapshot.search("window", text, vector, k=variant.flat)
         return cast("Snapshot", Cut(snapshot, windows=frozenset(h.id for h in hits)))
-    return cast("Snapshot", Cut(snapshot, variant.without)) if variant.without else snapshot
+    if variant.without or variant.top:
+        return cast("Snapshot", Cut(snapshot, variant.without, top=variant.top))
+    return snapshot
 
 
 def answered(
-    store: Store, row: dict[str, Any], variant: Variant, embed: Embed, owner: str
+    store: Store, row: dict[str, Any], variant: Variant, embed: Embed, owner: str, lines: Lines
 ) -> tuple[dict[str, Any], float]:
     """The answer to one question as JSON, and its CPU time in milliseconds."""
     now, offset_s = parse_time(str(row["ask_time"]))
     question = str(row["question"])
     began = process_time()
     with store.snapshot(now) as snapshot:
-        view = view_of(snapshot, variant, question, embed)
+        view = view_of(snapshot, variant, question, embed, lines)
         if variant.without == "times":
             question = timephrase.extract(question, Zone(now, offset_s)).rest or question
         try:
@@ -188,9 +255,12 @@ def measured(
             with Store.open(Path(folder) / "m.db", space=space) as store:
                 checked = check_trace(trace)
                 replay(trace, store, model.embed, Config(memory={"profile": checked.profile}), checked=checked)
+                lines = Lines(store, model.embed)
                 for row in rows[::step]:
                     for variant in VARIANTS:
-                        found, ms = answered(store, row, variant, model.embed, owners.get(trace.name.split(".")[0], ""))
+                        found, ms = answered(
+                            store, row, variant, model.embed, owners.get(trace.name.split(".")[0], ""), lines
+                        )
                         right[variant.name, source][row["type"]].append(judge.right(row, found))
                         cost[variant.name, source].append(ms)
         print(f"{trace.name}: {len(rows[::step])} questions", file=sys.stderr)
@@ -239,10 +309,14 @@ def as_markdown(table: dict[str, dict[str, tuple[float, float]]]) -> str:
 
 def flaws(table: dict[str, dict[str, tuple[float, float]]]) -> list[str]:
     """Where the flat index is as good as the memory, or cheaper."""
-    whole, flat = table["whole memory"], table["flat index, k 20"]
-    wrong = [f"{s}: the flat index is as good ({flat[s][0]:.3f})" for s in sorted(whole) if flat[s][0] >= whole[s][0]]
+    whole, flat = table["whole memory"], table[BASELINE]
+    wrong = [
+        f"{s}: the flat caption index is as good ({flat[s][0]:.3f})" for s in sorted(whole) if flat[s][0] >= whole[s][0]
+    ]
     ours, theirs = (sum(ms for _, ms in t.values()) / len(t) for t in (whole, flat))
-    return wrong + ([f"the flat index is cheaper ({theirs:.1f} ms against {ours:.1f})"] if theirs <= ours else [])
+    return wrong + (
+        [f"the flat caption index is cheaper ({theirs:.1f} ms against {ours:.1f})"] if theirs <= ours else []
+    )
 
 
 def _judge(data: Path) -> ModuleType:
