@@ -132,6 +132,38 @@ class PatternWriter:
         vectors.put(self._db, "pattern_vec", int(row), vector, self._dim)
         return pattern_id
 
+    def unwind(self, pattern_id: int, until: Us) -> tuple[int, list[tuple[int, Us]]]:
+        """Take back what a pattern became after `until`: its versions, its edges, and itself when nothing is left.
+
+        Returns how many rows went, and the episodes that had joined it after that, each with the time it did, in that
+        order.
+        """
+        later = self._db.execute(
+            "SELECT episode_id, min(known) FROM edge WHERE pattern_id = ? GROUP BY episode_id HAVING min(known) > ? "
+            "ORDER BY 2, 1",
+            (pattern_id, until),
+        ).fetchall()
+        rows = self._db.execute(
+            "SELECT id FROM pattern_version WHERE pattern_id = ? AND known > ?", (pattern_id, until)
+        ).fetchall()
+        for (row,) in rows:
+            self._db.execute("DELETE FROM pattern_vec WHERE rowid = ?", (row,))
+            self._db.execute("DELETE FROM pattern_version WHERE id = ?", (row,))
+        gone = len(rows)
+        gone += self._db.execute("DELETE FROM edge WHERE pattern_id = ? AND known > ?", (pattern_id, until)).rowcount
+        gone += self._db.execute(
+            "DELETE FROM pattern WHERE id = ? AND NOT EXISTS (SELECT 1 FROM pattern_version WHERE pattern_id = pattern.id)",
+            (pattern_id,),
+        ).rowcount
+        return gone, [(row[0], row[1]) for row in later]
+
+    def later(self, pattern_id: int, until: Us) -> bool:
+        """Whether a pattern has a version known after that time: something older is about to join it."""
+        found = self._db.execute(
+            "SELECT 1 FROM pattern_version WHERE pattern_id = ? AND known > ? LIMIT 1", (pattern_id, until)
+        )
+        return found.fetchone() is not None
+
     def link(self, edge: Edge) -> None:
         """Append a version of an edge."""
         self._db.execute(

@@ -7,12 +7,26 @@ exactly.  Only rows known after `until` of that recording's last unit go: the tr
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from storage.connect import Connection
+from storage.patterns import PatternWriter
 from storage.records import Us
 
 
-def rewind(db: Connection, until: Us, recording: str) -> int:
-    """Remove episodes of `recording` known after `until` and all that rests on them; returns how many rows went."""
+@dataclass(frozen=True, slots=True)
+class Rewound:
+    """How many rows went, and which episodes of other recordings must join their patterns again, in that order."""
+
+    rows: int
+    again: dict[int, list[tuple[int, Us]]] = field(default_factory=dict)
+
+
+def rewind(db: Connection, until: Us, recording: str, dim: int) -> Rewound:
+    """Remove episodes of `recording` known after `until` and all that rests on them.
+
+    A pattern loses every version it had after `until`; what joined it from elsewhere is told, to be joined again.
+    """
     episodes = [
         row[0]
         for row in db.execute(
@@ -22,7 +36,7 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
     ]
     gone = views(db, until, recording)
     if not episodes:
-        return gone
+        return Rewound(gone)
     marks = ",".join("?" * len(episodes))
     refs = [f"e{i}" for i in episodes]
     # What rests on them: versions of their patterns and services that cite them, made at or after that time.
@@ -39,25 +53,20 @@ def rewind(db: Connection, until: Us, recording: str) -> int:
         gone += db.execute("DELETE FROM feedback WHERE service_id = ?", (service,)).rowcount
         gone += db.execute("DELETE FROM decision WHERE service_id = ?", (service,)).rowcount
         gone += db.execute("DELETE FROM service WHERE id = ?", (service,)).rowcount
+    again: dict[int, list[tuple[int, Us]]] = {}
+    writer = PatternWriter(db, dim)
     for pattern in patterns:
-        rows = [
-            r[0]
-            for r in db.execute("SELECT id FROM pattern_version WHERE pattern_id = ? AND known > ?", (pattern, until))
-        ]
-        for row in rows:
-            db.execute("DELETE FROM pattern_vec WHERE rowid = ?", (row,))
-            gone += db.execute("DELETE FROM pattern_version WHERE id = ?", (row,)).rowcount
-        gone += db.execute("DELETE FROM edge WHERE pattern_id = ? AND known > ?", (pattern, until)).rowcount
-        gone += db.execute(
-            "DELETE FROM pattern WHERE id = ? AND NOT EXISTS (SELECT 1 FROM pattern_version WHERE pattern_id = pattern.id)",
-            (pattern,),
-        ).rowcount
+        rows, later = writer.unwind(pattern, until)
+        gone += rows
+        others = [(e, known) for e, known in later if e not in episodes]
+        if others:
+            again[pattern] = others
     for table, vec, column in (("moment", "moment_vec", "episode_id"), ("episode", "episode_vec", "id")):
         rows = [r[0] for r in db.execute(f"SELECT id FROM {table} WHERE {column} IN ({marks})", episodes)]
         for row in rows:
             db.execute(f"DELETE FROM {vec} WHERE rowid = ?", (row,))
             gone += db.execute(f"DELETE FROM {table} WHERE id = ?", (row,)).rowcount
-    return gone
+    return Rewound(gone, again)
 
 
 def views(db: Connection, until: Us, recording: str) -> int:

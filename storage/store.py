@@ -34,6 +34,7 @@ from storage.patterns import PatternWriter
 from storage.procedures import ProcedureWriter
 from storage.records import Us
 from storage.retention import RetentionWriter
+from storage.rewind import Rewound
 from storage.services import ServiceWriter
 from storage.snapshot import FOREVER, Snapshot
 from storage.standing import StandingWriter
@@ -56,7 +57,7 @@ class Transaction:
     """The writers of every stratum inside one transaction; `snapshot` sees what it has written so far."""
 
     def __init__(self, db: Connection, dim: int, index: SearchIndex) -> None:
-        self._db, self._index = db, index
+        self._db, self._index, self._dim = db, index, dim
         self.trace = TraceWriter(db, dim)
         self.episodes = EpisodeWriter(db, dim)
         self.moments = MomentWriter(db, dim)
@@ -80,9 +81,9 @@ class Transaction:
         """The memory as known at `until`, with this transaction's own rows."""
         return Snapshot(self._db, until, self._index)
 
-    def rewind(self, until: Us, recording: str) -> int:
-        """Take back what an early end of a recording derived after `until`; returns how many rows went."""
-        return rewind.rewind(self._db, until, recording)
+    def rewind(self, until: Us, recording: str) -> Rewound:
+        """Take back what an early end of a recording derived after `until`; see storage.rewind."""
+        return rewind.rewind(self._db, until, recording, self._dim)
 
 
 class Store:

@@ -144,7 +144,9 @@ class Growth:
         if last is None or window.t_start - last.t_end > self._constants.gap_s * US:
             return unit
         closed = snapshot.episodes.last(window.recording)
-        tx.rewind(last.t_end, window.recording)
+        rewound = tx.rewind(last.t_end, window.recording)
+        for pattern_id, members in rewound.again.items():
+            patterns.rejoin(tx, pattern_id, members, self._embed, self._memory)
         if closed is None or closed.cut != "gap" or closed.last_window != last.id:
             return unit
         self._load(tx.snapshot(), last)

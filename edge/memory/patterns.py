@@ -19,6 +19,7 @@ from edge.clock import US, local, local_day
 from edge.config import Memory
 from edge.memory.text import content, listed, sentence
 from storage import Snapshot, Transaction
+from storage.errors import NotFound
 from storage.records import Edge, Episode, Hit, Pattern, PatternKind
 from storage.vectors import Vector
 
@@ -44,7 +45,27 @@ def absorb(
     found = _match(snapshot, episode, vector, memory)
     if found is None:
         return open_with(tx, snapshot, episode, vector), True
-    return join(tx, snapshot, found, episode, embed, memory), False
+    if not tx.patterns.later(found.id, episode.known):
+        return join(tx, snapshot, found, episode, embed, memory), False
+    _, after = tx.patterns.unwind(found.id, episode.known)  # of a recording older than others in the memory
+    joined = join(tx, snapshot, found, episode, embed, memory)
+    rejoin(tx, found.id, after, embed, memory)
+    return joined, False
+
+
+def rejoin(tx: Transaction, pattern_id: int, members: Sequence[tuple[int, int]], embed: Embed, memory: Memory) -> None:
+    """Let episodes join their pattern again, each at the time it had: as if they came after what is there now."""
+    for episode_id, known in members:
+        snapshot = tx.snapshot(known)
+        episode = snapshot.episodes.get(episode_id)
+        try:
+            found = snapshot.patterns.get(pattern_id)
+        except NotFound:  # nothing was left of it
+            own = snapshot.episodes.vectors([episode_id])
+            tx.rewrite.pattern(pattern_id, known)
+            open_with(tx, snapshot, episode, own.get(episode_id, embed([text_of(episode)])[0]), pattern_id)
+            continue
+        join(tx, snapshot, found, episode, embed, memory)
 
 
 def open_with(tx: Transaction, snapshot: Snapshot, episode: Episode, vector: Vector, pattern_id: int = 0) -> Pattern:
