@@ -148,7 +148,7 @@ def _memory(_: Config, path: Path) -> Iterable[Finding]:
             with store.snapshot() as snapshot:
                 told = f"{path}: {snapshot.trace.count()} windows, {snapshot.episodes.count()} episodes"
                 troubles = snapshot.health.recent(1)
-                kept = snapshot.retention
+            with store.holdings() as kept:
                 pictures = f"{kept.keyframe_bytes() / 1e6:.0f} MB of pictures, {kept.pruned_count()} windows pruned"
                 pinned = len(kept.pins())
             unfinished = store.erasures()

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-PIECE = 32  # bytes
+PIECE = 24  # bytes
+STEP = 16  # bytes from one piece of a text to the next: whatever is left of it in 40 bytes or more is found
 SHORTEST = 8  # bytes; what is shorter stands everywhere
 MOST = 400_000  # pieces held at once
 CHUNK = 8 << 20  # bytes read at a time
@@ -50,7 +51,7 @@ class Needles:
         """Look for a text, as SQLite stores it."""
         data = text.encode("utf-8")
         self.texts += 1
-        starts = list(range(0, max(1, len(data) - PIECE + 1), PIECE))
+        starts = list(range(0, max(1, len(data) - PIECE + 1), STEP))
         if len(data) > PIECE:
             starts.append(len(data) - PIECE)
         for start in starts:

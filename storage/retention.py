@@ -69,6 +69,13 @@ class RetentionReader:
                 found[row[0]] = Pruned(*row)
         return found
 
+
+class Holdings:
+    """What the memory holds in pictures, pages and pins: for retention alone, no answer is made from it."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+
     def pruned_count(self) -> int:
         """How many windows have been pruned."""
         return int(self._db.execute("SELECT count(*) FROM pruned").fetchone()[0])
@@ -132,11 +139,8 @@ class RetentionReader:
         return found
 
 
-class RetentionWriter(RetentionReader):
+class RetentionWriter(Holdings):
     """Changes by retention, inside one transaction of the store."""
-
-    def __init__(self, db: Connection) -> None:
-        super().__init__(db, 2**61)
 
     def pin(self, ref: str, t: Us) -> None:
         """Keep a window, an episode or a picture.  Raises NotFound when there is no such thing."""

@@ -33,7 +33,7 @@ from storage.patience import PatienceWriter
 from storage.patterns import PatternWriter
 from storage.procedures import ProcedureWriter
 from storage.records import Us
-from storage.retention import RetentionWriter
+from storage.retention import Holdings, RetentionWriter
 from storage.rewind import Rewound
 from storage.services import ServiceWriter
 from storage.snapshot import FOREVER, Snapshot
@@ -205,6 +205,12 @@ class Store:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise translate(error, self.path) from error
+
+    @contextmanager
+    def holdings(self) -> Iterator[Holdings]:
+        """What the memory holds in pictures, pages and pins, for retention; it never blocks the writer."""
+        with self._reading() as db:
+            yield Holdings(db)
 
     def erasures(self) -> list[Job]:
         """Erasures that were asked for and are not done."""

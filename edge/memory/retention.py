@@ -138,8 +138,8 @@ class Retention:
         Raises StorageError when something cannot be written; what was done until then is done.
         """
         done = Pass()
-        with self._store.snapshot() as snapshot:
-            newest = snapshot.retention.newest()
+        with self._store.holdings() as holdings:
+            newest = holdings.newest()
         if newest is None:
             return done
         if tiered and self._settings.tiers:
@@ -160,8 +160,8 @@ class Retention:
         return max(0, wanted - free)
 
     def _tiers(self, now: int, done: Pass) -> None:
-        with self._store.snapshot() as snapshot:
-            held = snapshot.retention.keyframes()
+        with self._store.holdings() as holdings:
+            held = holdings.keyframes()
         gone = thinned(held, now, self._table)
         self._drop(gone, done)
         left = {h.keyframe.id for h in gone}
@@ -200,8 +200,8 @@ class Retention:
         s = self._settings
         if s.keyframe_days:
             before = now - round(s.keyframe_days * 86_400) * US
-            with self._store.snapshot() as snapshot:
-                old = [h for h in snapshot.retention.keyframes(None, before) if not h.pinned]
+            with self._store.holdings() as holdings:
+                old = [h for h in holdings.keyframes(None, before) if not h.pinned]
             if self._drop(old, done):
                 done.why.append(f"pictures older than {s.keyframe_days:g} days")
         if s.trace_days:
@@ -213,17 +213,17 @@ class Retention:
     def _budgets(self, newest: int, done: Pass) -> None:
         s = self._settings
         if s.keyframe_gb:
-            with self._store.snapshot() as snapshot:
-                over = snapshot.retention.keyframe_bytes() - round(s.keyframe_gb * 1e9)
-                old = _oldest(snapshot.retention.keyframes(), over)
+            with self._store.holdings() as holdings:
+                over = holdings.keyframe_bytes() - round(s.keyframe_gb * 1e9)
+                old = _oldest(holdings.keyframes(), over)
             if self._drop(old, done):
                 done.why.append(f"pictures beyond {s.keyframe_gb:g} GB")
         if s.trace_gb:
             most = round(s.trace_gb * 1e9)
 
             def over_budget() -> bool:
-                with self._store.snapshot() as snapshot:
-                    return snapshot.retention.trace_bytes() > most
+                with self._store.holdings() as holdings:
+                    return holdings.trace_bytes() > most
 
             why = f"beyond {s.trace_gb:g} GB"
             if over_budget() and self._prune(newest - SAFE_US, newest, why, done, over_budget):
@@ -234,16 +234,16 @@ class Retention:
         missing = self.short_of_room()
         if not missing:
             return
-        with self._store.snapshot() as snapshot:
-            old = _oldest(snapshot.retention.keyframes(None, newest - HOUR_US), missing)
+        with self._store.holdings() as holdings:
+            old = _oldest(holdings.keyframes(None, newest - HOUR_US), missing)
         freed = done.freed
         if self._drop(old, done):
             done.why.append("the disk is nearly full: oldest pictures")
         missing -= done.freed - freed
 
         def still_short() -> bool:
-            with self._store.snapshot() as snapshot:
-                return snapshot.retention.free_bytes() < missing
+            with self._store.holdings() as holdings:
+                return holdings.free_bytes() < missing
 
         if (
             missing > 0

@@ -51,15 +51,16 @@ def filled(path: Path, ages_s: list[int], *, episode: tuple[int, ...] = (0, 1, 2
                         "watering", "garden", first.id, last.id, "change", last.t_end)  # fmt: skip
             number = tx.episodes.add(e, VECTOR)
             tx.moments.add(
-                Moment(number, first.id, first.t_start, 0, "Waters a plant.", (), "core", 0.8, "", "", last.t_end), VECTOR
+                Moment(number, first.id, first.t_start, 0, "Waters a plant.", (), "core", 0.8, "", "", last.t_end),
+                VECTOR,
             )
     del episode
     return store
 
 
 def held(store: Store) -> list[Held]:
-    with store.snapshot() as snapshot:
-        return snapshot.retention.keyframes()
+    with store.holdings() as holdings:
+        return holdings.keyframes()
 
 
 def keeper(store: Store, settings: Settings, room: Any = lambda _: PLENTY) -> Retention:
@@ -72,7 +73,8 @@ def loose(t: int, *, linked: bool = False, pinned: bool = False) -> Held:
 
 
 @pytest.mark.parametrize(
-    ("age_s", "name"), [(-50, "recent"), (0, "recent"), (3600, "recent"), (3601, "day"), (86_400, "day"), (90_000, "long")]
+    ("age_s", "name"),
+    [(-50, "recent"), (0, "recent"), (3600, "recent"), (3601, "day"), (86_400, "day"), (90_000, "long")],
 )
 def test_the_tier_of_an_age(age_s: int, name: str) -> None:
     assert tier_of(age_s * US, tiers(Settings())).name == name
@@ -153,6 +155,8 @@ def test_a_pruned_window_leaves_what_was_made_from_it(tmp_path: Path) -> None:
         assert snapshot.search("episode", "watering") and snapshot.search("moment", "waters")
         pruned = snapshot.retention.pruned([w.id for w in windows])
         assert sorted(pruned) == [1, 2, 3, 4, 5, 6] and pruned[1].why == "older than 7 days"
+        with store.snapshot(windows[1].t_end) as earlier:
+            assert sorted(earlier.retention.pruned([w.id for w in windows])) == [1, 2]
         assert not snapshot.trace.vectors([1]) and snapshot.trace.vectors([9])
     assert store.integrity() == []
     assert not keeper(store, Settings(trace_days=7)).step(NOW).anything

@@ -1,0 +1,188 @@
+"""Erasure in the store: every table is named, what went is found when it is still there, and only then."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from storage_support import SPACE, US, grow, vector
+
+from storage import Store
+from storage.erase import EXEMPT, FOLLOWS, Marks, unnamed
+from storage.erase_bytes import files_of, prove, scrub, survivors
+from storage.erase_finish import finish
+from storage.erase_search import Needles
+from storage.errors import StorageError
+from storage.keyframes import KeyframeFolder
+
+
+def erase(store: Store, windows: set[int], episodes: dict[int, bool]) -> Needles:
+    """Take whole windows and the episodes that stood on them, as somebody would who writes nothing anew."""
+    with store.transaction() as tx:
+        patterns = tx.erase.patterns_of(episodes)
+        tx.erase.mark(Marks(windows=dict.fromkeys(windows, True), episodes=episodes, patterns=patterns))
+        tx.erase.delete()
+        tx.erase.clean()
+        return tx.erase.needles
+
+
+def test_every_table_follows_or_is_exempt_with_a_reason(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "m.db", space=SPACE) as store, store.exclusive() as db:
+        assert unnamed(db) == []
+        db.execute("CREATE TABLE diary(id INTEGER PRIMARY KEY, text TEXT)")
+        assert unnamed(db) == ["diary"]
+        tables = {r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        assert {rule.table for rule in FOLLOWS} | set(EXEMPT) <= tables, "and none is named that is not there"
+        for rule in FOLLOWS:
+            columns = {r[1] for r in db.execute(f"PRAGMA table_info({rule.table})")}
+            assert set(rule.texts) <= columns, rule.table
+    assert not {rule.table for rule in FOLLOWS} & set(EXEMPT)
+    assert all(e.why for e in EXEMPT.values())
+
+
+def test_texts_of_a_table_are_searched_or_it_holds_none() -> None:
+    """A column of words that is not named would not be looked for."""
+    silent = {
+        "recording": {"name", "profile"},  # the id of a session
+        "window": {"made_by", "device"},  # who perceived it; battery and wear
+        "item": {"kind"}, "keyframe": {"file", "sha256"}, "pruned": {"why"},
+        "episode": {"cut", "made_by"}, "moment": {"role", "category", "made_by"},
+        "pattern_version": {"kind", "made_by"}, "edge": {"role"}, "intention_version": {"state"},
+        "service": {"type", "evidence", "expert", "made_by"}, "decision": {"decision"}, "feedback": {"kind"},
+        "view": {"made_by"}, "correction": {"ref", "kind"}, "correction_version": {"state"},
+        "correction_effect": {"ref", "kind"}, "relation": {"type"}, "node": {"kind"}, "fact_support": {"ref"},
+        "fact": {"kind", "made_by"}, "fact_version": {"state"}, "keyframe_look": {"model"}, "keyframe_tier": {"tier"},
+        "standing": {"kind"}, "standing_event": {"kind"}, "pin": {"ref"},
+    }  # fmt: skip
+    with Store.open(None) as store, store.exclusive() as db:
+        for rule in FOLLOWS:
+            words = {r[1] for r in db.execute(f"PRAGMA table_info({rule.table})") if r[2] == "TEXT"}
+            assert words - set(rule.texts) == silent.get(rule.table, set()) & words, rule.table
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_go_with_what_they_rest_on(tmp_path: Path, seed: int) -> None:
+    with Store.open(tmp_path / "m.db", space=SPACE) as store:
+        grow(store, seed, 60)
+        rng = random.Random(seed)
+        with store.snapshot() as snapshot:
+            episodes = rng.sample([e.id for e in snapshot.episodes.between()], 3)
+            windows = {
+                w.id
+                for e in snapshot.episodes.many(episodes).values()
+                for w in snapshot.trace.span(e.first_window, e.last_window)
+                if w.recording == e.recording
+            }
+            touched = {e.id for w in windows if (e := snapshot.episodes.of_window(w)) is not None}
+        erase(store, windows, dict.fromkeys(touched, True))
+        assert store.integrity() == []
+        with store.snapshot() as snapshot:
+            assert not {w.id for w in snapshot.trace.windows()} & windows
+            assert not set(snapshot.episodes.many(sorted(touched)))
+            for service in snapshot.services.between():
+                assert not {f"w{w}" for w in windows} & set(service.evidence)
+            for intention in snapshot.intentions.all():
+                assert intention.window_id not in windows
+                assert intention.evidence[-1] not in {f"w{w}" for w in windows}
+            for moment in snapshot.moments.between():
+                assert moment.episode_id not in touched
+            assert all(
+                d.service_id in {s.id for s in snapshot.services.between()} for d in snapshot.services.decisions()
+            )
+        grow(store, seed + 100, 10, ("three", "four"))
+        assert store.integrity() == []
+
+
+def test_remains_are_found_and_scrubbing_removes_them(tmp_path: Path) -> None:
+    """With deletion that only forgets where things are, the proof fails; after scrubbing it holds."""
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE) as store:
+        with store.exclusive() as db:
+            db.execute("PRAGMA secure_delete = OFF")
+        grow(store, 1, 40)
+        with store.transaction() as tx:
+            rare = tx.snapshot().trace.windows()[-1]
+            made = Needles()
+            for n in range(50):
+                text = f"a rare sentence {n} about {random.Random(n).random()} zebras"
+                made.add_text(text)
+                tx._db.execute(
+                    "INSERT INTO item(window_id, kind, t, text, subject, action, object, speaker) "
+                    "VALUES (?, 'caption', ?, ?, '', '', '', '')",
+                    (rare.id, rare.t_start, text),
+                )
+        with store.transaction() as tx:
+            tx._db.execute("DELETE FROM item WHERE text LIKE '%zebras'")
+        with store.exclusive() as db:
+            made.drop(survivors(db))
+            assert prove(made, files_of(path)).found
+            done = scrub(db, path, whole=True)
+            assert done.vacuumed and not done.waiting and done.wal_bytes == 0
+            proof = prove(made, files_of(path))
+        assert proof.found == [] and proof.texts == 50 and proof.files >= 1
+        assert store.integrity() == []
+
+
+def test_it_waits_for_readers_and_is_finished_later(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE) as store:
+        grow(store, 2, 30)
+        with store.transaction() as tx:
+            number = tx.erase.ask(5 * US, "all", {"kind": "all"})
+            gone = tx.erase.delete_all()
+            tx.erase.rows_gone(number, gone)
+            needles = tx.erase.needles
+        job = store.erasures()[0]
+        assert job.request == {} and job.removed["window"] == 30
+        with store.exclusive() as db:
+            db.execute("PRAGMA busy_timeout = 50")
+        with Store.open(path, read_only=True) as other, other.snapshot() as snapshot:
+            assert snapshot.trace.count() == 0
+            end = finish(store, job, needles, KeyframeFolder(tmp_path / "frames"))
+            assert not end.done and end.scrubbed.waiting
+        end = finish(store, job, None, None)
+        assert end.done and end.proof is None
+        assert store.erasures() == []
+
+
+def test_a_needle_is_found_wherever_it_lies(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    needles = Needles()
+    text = "Ada puts the blue envelope under the third flower pot."
+    needles.add_text(text)
+    needles.add_text("tiny")  # too short to say anything
+    noise = rng.integers(0, 256, 9 << 20, dtype=np.uint8).tobytes()
+    path = tmp_path / "file"
+    for place in (0, 1, 7, (8 << 20) - 20, (8 << 20) - 5, (8 << 20) + 3):
+        path.write_bytes(noise[:place] + text.encode() + noise[place:])
+        found = needles.search(path)
+        assert found is not None and place <= found.offset < place + len(text)
+    path.write_bytes(noise + text[8:48].encode())
+    assert needles.search(path) is not None, "a remainder is found too"
+    path.write_bytes(noise)
+    assert needles.search(path) is None and needles.search(tmp_path / "nothing") is None
+
+
+def test_what_stays_says_nothing() -> None:
+    needles = Needles()
+    needles.add_text("Seen once, first on 2026-03-01 at 22:30. Of late: watering the tall tomatoes")
+    before = len(needles)
+    needles.drop(["Seen once, first on 2026-03-01 at 22:30. Of late: dusting"])
+    assert 0 < len(needles) < before
+    assert needles.inside(b"xx Of late: watering the tall tomatoes yy")
+    assert not needles.inside(b"Seen once, first on 2026-03-01 at")
+    data = np.arange(16, dtype="<f4") * 0.37
+    needles.add_vector(data.tobytes())
+    assert needles.inside(b"abc" + data.tobytes())
+    needles.drop([data.tobytes()])
+    assert not needles.inside(b"abc" + data.tobytes())
+
+
+def test_a_closed_memory_erases_nothing(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "m.db", space=SPACE)
+    store.close()
+    with pytest.raises(StorageError), store.exclusive():
+        pass
+    assert vector(random.Random(0)).shape == (SPACE.dim,)
