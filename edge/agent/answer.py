@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from edge.agent import dispatch, followup
+from edge.agent import anchored_time, dispatch, followup
 from edge.agent.draft import Draft
 from edge.agent.glance import Glance
 from edge.agent.llm_check import spoken_sentences
@@ -124,8 +124,12 @@ def ask(
     view = View(snapshot, now, offset_s, owner, embed, glance, eyes)
     if previous is not None and not choices:
         text = followup.whole(text, view.zone, previous)
+    told = anchored_time.Told(text) if choices else anchored_time.resolve(view, text)
+    text = told.text
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
     draft = dispatch.answer(view, query)
+    if told.note:
+        draft = replace(draft, answer=f"{draft.answer.rstrip('.')}, {told.note}.")
     note, spent = "", None
     if mind is not None and (policy == "llm" or (policy == "auto" and not sure(draft))):
         thinking = Thinking(view, query, mind.model, mind.budget, mono=mind.mono, cancelled=cancelled, say=say)
