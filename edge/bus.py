@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from edge.config import private_dir
+from edge.errors import ConfigError
 from edge.messages import Message
 from edge.topics import BY_NAME, BY_TYPE, Topic
 from storage.cipher import Spool
@@ -28,7 +29,7 @@ class Subscription:
         self.dropped = 0
         self.spilled = 0
         self._queue: deque[Message] = deque()
-        self._spill: deque[Path] = deque()
+        self._spill: deque[Path | Message] = deque()  # on the disk, or in memory while it takes nothing
         self._spool = spool
         self._seq = 0
         self._ready = threading.Condition()
@@ -50,8 +51,7 @@ class Subscription:
             elif self._spool is None:
                 self._queue.append(message)  # no disk to spill to (replay): the caller takes one at a time
             else:
-                self._spill.append(self._write(message))
-                self.spilled += 1
+                self._set_aside(message)
             self._ready.notify()
 
     def get(self, timeout: float | None = None) -> Message | None:
@@ -61,10 +61,7 @@ class Subscription:
                 self._ready.wait(timeout)
             message = self._queue.popleft() if self._queue else None
             while self._spill and len(self._queue) < self.topic.capacity:
-                path = self._spill.popleft()
-                # Only this process writes the spool, into a folder that is the user's alone (0700).
-                self._queue.append(pickle.loads(_SPOOL.open(path.read_bytes())))  # noqa: S301
-                path.unlink()
+                self._queue.append(self._taken_up(self._spill.popleft()))
             if message is None and self._queue:
                 message = self._queue.popleft()
             self._ready.notify_all()
@@ -87,13 +84,38 @@ class Subscription:
         with self._ready:
             self._ready.notify_all()
 
+    def _set_aside(self, message: Message) -> None:
+        """Onto the disk; while the disk takes nothing, into memory, where the oldest gives way beyond the topic's bound."""
+        try:
+            self._spill.append(self._write(message))
+            self.spilled += 1
+            return
+        except (OSError, ConfigError):
+            held = [i for i, waiting in enumerate(self._spill) if not isinstance(waiting, Path)]
+        if len(held) >= self.topic.held:
+            del self._spill[held[0]]
+            self.dropped += 1
+        self._spill.append(message)
+
+    def _taken_up(self, waiting: Path | Message) -> Message:
+        if not isinstance(waiting, Path):
+            return waiting
+        # Only this process writes the spool, into a folder that is the user's alone (0700).
+        message: Message = pickle.loads(_SPOOL.open(waiting.read_bytes()))  # noqa: S301
+        waiting.unlink()
+        return message
+
     def _write(self, message: Message) -> Path:
         assert self._spool is not None
         private_dir(self._spool)
         self._seq += 1
         path = self._spool / f"{self.topic.name}-{id(self):x}-{self._seq:09d}.spill"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(_SPOOL.seal(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)))
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(_SPOOL.seal(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)))
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
         return path
 
 

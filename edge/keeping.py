@@ -12,6 +12,7 @@ from edge.logs import Log
 from edge.memory.retention import Pass, Retention, Trust
 from edge.messages import Health
 from edge.powering import may_tidy
+from edge.proactive.alerts import speak
 from storage import Store
 from storage.errors import StorageError
 from storage.health import HealthEvent
@@ -75,5 +76,6 @@ def _note(runtime: Runtime, done: Pass, now: int) -> None:
         _log.info("pruned", removed=done.removed, smaller=done.smaller, windows=done.windows, why="; ".join(done.why))
         runtime.bus.publish(Health(now, "retention", "pruned", done.told()))
     if done.short and not was_short:
+        runtime.told.append(("storage_low", "disk", speak("storage_low")))
         runtime.bus.publish(Health(now, "disk", "short", done.short))
     runtime.kept = kept

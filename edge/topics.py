@@ -13,19 +13,21 @@ Policy: TypeAlias = Literal["keep_latest", "drop_oldest", "never_drop"]
 @dataclass(frozen=True, slots=True)
 class Topic:
     """`capacity` is in messages.  keep_latest: a new one replaces what waits; drop_oldest: the oldest goes, counted;
-    never_drop: beyond the capacity messages spill to disk and come back in order.
+    never_drop: beyond the capacity messages spill to disk and come back in order; while the disk is full, up to `held`
+    of them wait in memory, and beyond that the oldest of these is dropped, counted.
     """
 
     name: str
     carries: type[m.Message]
     capacity: int
     policy: Policy
+    held: int = 2000
 
 
 TOPICS: tuple[Topic, ...] = (
     Topic("frames", m.Frame, 1, "keep_latest"),
-    Topic("sound", m.Sound, 64, "drop_oldest"),
-    Topic("raw_windows", m.RawWindow, 4, "never_drop"),
+    Topic("sound", m.Sound, 200, "drop_oldest"),
+    Topic("raw_windows", m.RawWindow, 4, "never_drop", held=8),
     Topic("observations", m.Observation, 16, "never_drop"),
     Topic("windows", m.WindowCommitted, 64, "never_drop"),
     Topic("episodes", m.EpisodeClosed, 64, "never_drop"),

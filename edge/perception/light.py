@@ -27,7 +27,7 @@ from edge.perception.things import Sight, look
 from edge.power import TIERS, TierRow
 from models.errors import ModelError
 from models.roles import ASR, OCR, VAD, Detector
-from storage.errors import StorageError
+from storage.errors import StorageError, StoreUnwritable
 from storage.keyframes import KeyframeFolder
 from storage.records import Caption, Keyframe, MadeBy, Utterance, Window
 
@@ -260,7 +260,12 @@ class LightPerception:
             if self._faces is not None:
                 image = self._faces.blur(image)
             jpeg = encode(image, self._settings.keyframe_quality)
-            kept.append(self._folder.save(raw.frames[i].t, jpeg, image.shape[1], image.shape[0]))
+            try:
+                kept.append(self._folder.save(raw.frames[i].t, jpeg, image.shape[1], image.shape[0]))
+            except StoreUnwritable as error:  # a full disk: what was seen is told all the same, without its picture
+                self.health.fell_back["keyframes"] = sentence_of(error)
+                return tuple(kept)
+            self.health.fell_back.pop("keyframes", None)
             self._remember(jpeg)
         return tuple(kept)
 

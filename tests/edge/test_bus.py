@@ -198,3 +198,27 @@ def test_each_row_of_the_table_of_topics(topic: object) -> None:
     assert topic.policy != "keep_latest" or topic.capacity == 1
     kept = {"raw_windows", "observations", "windows", "episodes", "services"}
     assert (topic.policy == "never_drop") == (topic.name in kept), "what is remembered or asked for is never dropped"
+
+
+def test_while_the_disk_takes_nothing_memory_holds_it_within_a_bound(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.write_text("a file where the folder should be")
+    bus = Bus(spool)
+    queue = bus.subscribe("raw_windows")
+    topic = BY_NAME["raw_windows"]
+
+    def raw(n: int) -> RawWindow:
+        return RawWindow("r", n, n + 1, 0, (), None)
+
+    for n in range(topic.capacity + topic.held):
+        bus.publish(raw(n))
+    assert bus.dropped() == {} and queue.backlog() == topic.capacity + topic.held
+    bus.publish(raw(99))
+    assert bus.dropped() == {"raw_windows": 1}, "beyond the bound the oldest of those gives way"
+    spool.unlink()
+    bus.publish(raw(100))
+    assert queue.spilled == 1, "and once there is room again it goes to the disk"
+    got = [queue.get(0) for _ in range(topic.capacity + topic.held + 1)]
+    numbers = [m.t_start for m in got if isinstance(m, RawWindow)]
+    assert numbers == [*range(topic.capacity), *range(topic.capacity + 1, topic.capacity + topic.held), 99, 100]
+    assert queue.get(0) is None and list(spool.glob("*")) == []
