@@ -75,9 +75,10 @@ def kind_of(query: Query) -> ValueKind:
 
 
 def schema_for(
-    kind: ValueKind, tools: Sequence[str], notes: Sequence[int], choices: Sequence[str] = (), *, calls: int, answer_only: bool
+    kind: ValueKind, tools: Sequence[str], notes: Sequence[int], choices: Sequence[str] = (), *, calls: int, answer_only: bool,
+    search_only: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """The JSON schema of one round: an answer from the notes at hand, or a search unless `answer_only`."""
+    """The JSON schema of one round: an answer from the notes at hand, or a search; one alone where only that will do."""
     cited = (
         {"type": "array", "items": {"enum": list(notes)}, "maxItems": 5}
         if notes
@@ -94,7 +95,7 @@ def schema_for(
     search = _closed({
         "action": {"const": "search"}, "calls": {"type": "array", "items": call, "minItems": 1, "maxItems": calls},
     })  # fmt: skip
-    return _wrapped({"anyOf": [search, reply]})
+    return _wrapped(search) if search_only else _wrapped({"anyOf": [search, reply]})
 
 
 def parsed(written: Mapping[str, Any] | str, *, calls: int) -> Action:

@@ -56,6 +56,16 @@ def settled(view: View, query: Query, kind: ValueKind, reply: Reply, notebook: N
     return Draft(_draft_kind(kind), value, told(view, kind, value, evidence), evidence, sure)
 
 
+def agree(one: object, other: object) -> bool:
+    """Do two values say the same: equal, or of words the same but for form and a few more?"""
+    if one is None or other is None or type(one) is not type(other):
+        return one == other
+    if isinstance(one, str) and isinstance(other, str):
+        a, b = set(words.content(one)), set(words.content(other))
+        return one == other or (bool(a) and bool(b) and (a <= b or b <= a))
+    return one == other
+
+
 def _draft_kind(kind: ValueKind) -> str:
     return "text" if kind == "choice" else kind
 

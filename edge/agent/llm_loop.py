@@ -32,6 +32,7 @@ HURRY = 0.3  # of the time left: from there on only an answer is asked for
 # Horizon of the memory in days: rounds, entries of the pattern map (None: all).  GROVE, A.2 and table 10.
 HORIZONS: tuple[tuple[float, int, int | None], ...] = ((1.0, 8, 46), (7.0, 6, 100), (float("inf"), 12, None))
 LIVE_ROUNDS, LIVE_CALLS = 3, 1
+EXACT = 0.85  # confidence of the rules from which a model is asked to think again before it contradicts them
 SURE = 0.6  # confidence from which a value found by rules needs no second opinion
 
 
@@ -86,13 +87,21 @@ class Thinking:
         """Think to an answer.  `seed`: what the rules found, whose evidence is free.  Raises ModelError."""
         stale, round_ = 0, 0
         self._open(seed)
+        blind = seed is None or seed.value is None
+        doubted = blind or seed is None or seed.confidence < EXACT or self._query.form == "lookup"
         while True:
             round_ += 1
             last = round_ >= self._rounds or self._hurried() or stale > 1
-            written = self._round(last)
+            # Small models answer too soon: while nothing was found yet the first round can only search.
+            written = self._round(last, search_only=blind and round_ == 1 and not last and not self._live)
             if isinstance(written, Reply):
                 try:
                     draft = llm_check.settled(self._view, self._query, self._kind, written, self._book, last=last)
+                    if seed is not None and not doubted and not last and not llm_check.agree(draft.value, seed.value):
+                        doubted = True  # once: it may insist
+                        raise Rejected(
+                            f"The exact look-up over all records says {seed.value}: answer that, or with the note that proves it wrong."
+                        )
                 except Rejected as reason:
                     self._note(round_, written.model_dump(), str(reason))
                     stale += 1
@@ -138,7 +147,7 @@ class Thinking:
             f"{zone.local(self._view.now):%A %d %B %Y, %H:%M}", covers, self._map(room), self._lines(notes),
             harmless(self._query.text, 600), self._kind, tuple(harmless(c, 200) for c in self._query.choices),
             "Activities that ended" if self._live else "What recurs in this memory",
-            "" if seed is None or seed.value is None else llm_prompts.exact(harmless(seed.answer, 240), reliable=seed.confidence >= SURE),
+            "" if seed is None or seed.value is None else llm_prompts.exact(harmless(seed.answer, 240), harmless(str(seed.value), 80), reliable=seed.confidence >= SURE),
         )  # fmt: skip
         self._turns = [
             Message("system", llm_prompts.task(llm_calls.manual(self._tools))),
@@ -165,10 +174,18 @@ class Thinking:
             kept.append(line)
         return "\n".join(kept)
 
-    def _round(self, last: bool) -> Reply | Search | None:
+    def _round(self, last: bool, *, search_only: bool) -> Reply | Search | None:
         """What the model writes, mended once; None when it writes no usable action."""
         shown = [n for part in self._visible for n in part]
-        schema = schema_for(self._kind, self._tools, shown, self._query.choices, calls=self._most, answer_only=last)
+        schema = schema_for(
+            self._kind,
+            self._tools,
+            shown,
+            self._query.choices,
+            calls=self._most,
+            answer_only=last,
+            search_only=search_only,
+        )
         turns = self._turns
         for _ in range(2):
             try:

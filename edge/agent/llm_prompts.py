@@ -77,10 +77,10 @@ def opening(told: Opening, round_: str) -> str:
     return "\n\n".join(parts)
 
 
-def exact(said: str, *, reliable: bool) -> str:
+def exact(said: str, value: str, *, reliable: bool) -> str:
     """What the look-up by rules found, as the model reads it."""
-    trust = "It counts and reads times exactly." if reliable else "It may have misunderstood the question."
-    return f'An exact look-up over all records, with the notes above, says: "{said}" {trust}'
+    trust = "It reads all records and counts exactly." if reliable else "It may have misunderstood the question."
+    return f'An exact look-up over all records gives the value {value}: "{said}" {trust}'
 
 
 def round_line(number: int, rounds: int, calls: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Literal, TypeAlias
 
@@ -126,6 +126,8 @@ def _merge_days(spans: list[Span], zone: Zone) -> tuple[Span, ...]:
     """Join a part and its day: "in the morning" beside "on Friday" means Friday's morning: a part of no day takes the day that was named."""
     parts = [s for s in spans if s.note == "part"]
     days = [s for s in spans if s.kind == "day" and s.note != "part"]
+    if days and any(s.note == "clock" for s in spans):
+        spans = [_on_day(s, days[0], zone) if s.note == "clock" else s for s in spans]
     if not parts or not days:
         return tuple(spans)
     day, part = days[0], parts[0]
@@ -134,6 +136,14 @@ def _merge_days(spans: list[Span], zone: Zone) -> tuple[Span, ...]:
     low = zone.utc(_midnight(start.date()) + offset)
     merged = Span("range", low, low + part.end - part.start, f"{day.text} {part.text}")
     return tuple(merged if s is day else s for s in spans if s is not part)
+
+
+def _on_day(bound: Span, day: Span, zone: Zone) -> Span:
+    """A bound of the clock on the day named beside it: "before noon" with "yesterday" is yesterday's noon, and lies within that day."""
+    early = bound.start < -(2**60)
+    clock = zone.local(bound.end if early else bound.start)
+    at = zone.utc(_midnight(zone.local(day.start).date()) + (clock - _midnight(clock.date())))
+    return Span("range", day.start, at, bound.text) if early else Span("range", at, day.end, bound.text)
 
 
 def _int(word: str) -> int:
@@ -245,7 +255,8 @@ def _point(m: re.Match[str], zone: Zone) -> Span | None:
     at = zone.utc(found[0])
     text = m.group(0).strip()
     end = at + (1 if found[1] else 60) * SECOND
-    return _bounded(g.get("rel"), Span("point", at, end, text), zone)
+    bounded = _bounded(g.get("rel"), Span("point", at, end, text), zone)
+    return replace(bounded, note="clock") if bounded.kind == "range" and not found[2] else bounded
 
 
 def _bounded(rel: str | None, span: Span, zone: Zone) -> Span:
