@@ -19,6 +19,7 @@ from storage.snapshot import Snapshot
 UNIT_FLOOR_US = 180 * US  # an episode shorter than this is not screened by itself
 UNIT_FALLBACK_US = 600 * US  # an activity longer than this is screened while it goes on
 ROUTER = "R"  # the expert that looks after a procedure under way; its services have caps of their own
+HANDS_ON = "U"  # the one for a job that no procedure is loaded for; asked only by who wants to hear everything
 BEFORE_US = 20 * 60 * US
 MAX_MOMENTS = 24
 MAX_PATTERNS = 6

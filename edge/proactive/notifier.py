@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from edge.clock import US, local_day
 from edge.config import Alerts
 from edge.proactive.alerts import PATIENCE, PROCEDURE_SPANS, Alert, alert
-from edge.proactive.experts import ROUTER
+from edge.proactive.experts import HANDS_ON, ROUTER
 from edge.proactive.patience import NOWHERE, Around, Wishes, plain, snoozed
 from edge.proactive.patience_digest import fresh, put, shelved, told_by
 from edge.proactive.patience_learning import NEUTRAL
@@ -203,7 +203,7 @@ def _judge(
 
 
 def _step(service: Service) -> bool:
-    return service.expert == ROUTER
+    return service.expert in (ROUTER, HANDS_ON)
 
 
 def _unwanted(service: Service, row: Alert, at: At, wishes: Wishes, around: Around) -> tuple[int | None, str]:

@@ -26,6 +26,7 @@ from edge.proactive.notifier import At, State, after, decide, ranked, repeat, re
 from edge.proactive.patience import NOWHERE, Around, Wishes, wishes_of
 from edge.proactive.patience_digest import digest
 from edge.proactive.procedures import Procedure
+from edge.proactive.unlisted import UnlistedExpert
 from storage import Store
 from storage.errors import NotFound
 from storage.records import Decision, Episode, Service, Window
@@ -63,7 +64,12 @@ class Proactive:
     ) -> None:
         self._store, self._alerts, self._clock = store, alerts, clock
         wearer = frozenset({"wearer", "me", "i", "", owner.lower()})
-        own: list[Expert] = [PresentExpert(wearer), LongTermExpert(wearer), EpisodicExpert(wearer)]
+        own: list[Expert] = [
+            PresentExpert(wearer),
+            LongTermExpert(wearer),
+            EpisodicExpert(wearer),
+            UnlistedExpert(wearer, self._eager, lambda: self.under_way),
+        ]
         self._wearer = wearer
         self._experts = own if experts is None else list(experts)
         if experts is None:
@@ -87,6 +93,10 @@ class Proactive:
         self._experts = [e for e in self._experts if not isinstance(e, ProcedureExpert)]
         if procedures:
             self._experts.append(ProcedureExpert(procedures, self._wearer))
+
+    def _eager(self) -> bool:
+        """Whether the wearer wants to hear everything."""
+        return (self._alerts if self._wishes is None else self._wishes[1]).frequency == "high"
 
     @property
     def under_way(self) -> bool:
