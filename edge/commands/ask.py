@@ -64,10 +64,10 @@ def ask(
 
 def _by_device(path: Path, question: str, policy: str, config: settings.Config) -> dict[str, Any] | None:
     """The answer of the device that runs on this memory, which can look and knows what was asked before; None without one."""
-    from edge.app import control_path
     from edge.server.control import ControlClient, NotRunning, Refused
 
-    client = ControlClient(control_path(), config.llm.agent_seconds + 30)
+    socket = settings.runtime_dir() / "control.sock"  # edge.app, which makes it, loads all of a runtime
+    client = ControlClient(socket, config.llm.agent_seconds + 30)
     try:
         said = client.call("ask", question=question, policy=policy, db=str(path.resolve()))
     except NotRunning:
