@@ -378,7 +378,7 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
 
     def forget(args: dict[str, Any]) -> dict[str, Any]:
         wish = Wish.from_json(args)
-        return running().look(wish) if args.get("look") else running().forget(wish)
+        return running().errands.look(running(), wish) if args.get("look") else running().forget(wish)
 
     handlers = {
         "health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop, "forget": forget,

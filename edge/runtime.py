@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from edge import forgetting, logs, powering
+from edge import logs, powering
 from edge.agent.asking import Asker
 from edge.bus import Bus, Subscription
 from edge.capture.base import Speed
@@ -23,7 +23,8 @@ from edge.capture.sink import CaptureHealth
 from edge.clock import US, Clock, SystemClock
 from edge.config import Config
 from edge.engines import Engines
-from edge.errors import ControlError, sentence_of
+from edge.errands import Errands
+from edge.errors import sentence_of
 from edge.logs import Log
 from edge.memory.forget import Wish, last
 from edge.messages import (
@@ -38,7 +39,7 @@ from edge.messages import (
     Spoken,
     WindowCommitted,
 )
-from edge.perception.light import PRIME_WINDOWS, LightPerception
+from edge.perception.light import LightPerception
 from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline, Totals
 from edge.power import Mode, PowerState
@@ -53,7 +54,6 @@ from edge.voice.service import VoiceService
 from storage import Store
 from storage.errors import StorageError, StoreLocked, StoreUnwritable
 from storage.health import HealthEvent
-from storage.keyframes import KeyframeFolder, folder_of
 from storage.records import Device, Gap, Window
 
 _log = Log("runtime")
@@ -95,16 +95,6 @@ class Capture(Protocol):
 
 
 @dataclass(slots=True)
-class Errand:
-    """Something that only the owner of the memory may do, between two windows; whoever asked waits for `done`."""
-
-    do: Callable[[], dict[str, Any]]
-    done: threading.Event = field(default_factory=threading.Event)
-    result: dict[str, Any] | None = None
-    error: Exception | None = None
-
-
-@dataclass(slots=True)
 class Runtime:
     """Everything one session has open; made by edge.app.build, closed by `close`."""
 
@@ -142,9 +132,7 @@ class Runtime:
     quiet_by: set[str] = field(default_factory=set)  # who wants nothing recorded: the wearer, the glasses
     awake_at: int | None = None  # monotonic time at which a pause ends by itself
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
-    errands: deque[Errand] = field(default_factory=deque)
-    forgotten: list[tuple[Wish, int]] = field(default_factory=list)
-    primed: threading.Event = field(default_factory=threading.Event)
+    errands: Errands = field(default_factory=Errands)
     kept: dict[str, Any] = field(default_factory=dict)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
@@ -173,8 +161,7 @@ class Runtime:
         """
         while not stop.is_set():
             raw = self._in_hand or self.raw.get(_WAIT_S)
-            if self.primed.is_set():
-                self._prime()
+            self.errands.prime(self)
             if isinstance(raw, RawWindow):
                 self._note(raw)
                 self._in_hand, self._tries = raw, self._tries + 1
@@ -194,7 +181,7 @@ class Runtime:
         while not (stop.is_set() or self.grown.is_set()):
             try:
                 if not caught_up:
-                    self._happened(self.pipeline.catch_up())
+                    self.happened(self.pipeline.catch_up())
                     caught_up = True
                 self._grow_on()
             except (StoreUnwritable, StoreLocked) as error:
@@ -215,80 +202,25 @@ class Runtime:
         message = self._observed or self._observations.get(_WAIT_S)
         if isinstance(message, Observation):
             self._observed = message  # in hand until it is stored, whatever happens meanwhile
-            window = self._unforgotten(message.window)
+            window = self.errands.left_of(self, message.window)
             if window is not None:
-                self._happened(self.pipeline.step(window))
+                self.happened(self.pipeline.step(window))
             self._observed = None
         elif self.perceived.is_set() and not self._observations.backlog():
-            self._happened(self.pipeline.end())
+            self.happened(self.pipeline.end())
             self.grown.set()
         elif self.live:
-            self._happened(self.pipeline.tick(self.clock.now()))
+            self.happened(self.pipeline.tick(self.clock.now()))
         if self.live:
-            self._happened(self.pipeline.proactive.tick())
+            self.happened(self.pipeline.proactive.tick())
         while self.told and WEARER not in self.quiet_by:
-            self._happened(self.pipeline.announce(*self.told[0]))
+            self.happened(self.pipeline.announce(*self.told[0]))
             self.told.popleft()
-        while self.errands:
-            errand = self.errands.popleft()
-            try:
-                errand.result = errand.do()
-            except Exception as error:  # noqa: BLE001  # whoever asked is told; the memory goes on
-                errand.error = error
-            errand.done.set()
+        self.errands.run()
 
     def forget(self, wish: Wish) -> dict[str, Any]:
-        """Forget while running, what is still on its way into the memory too; returns the report.
-
-        May be called from any thread.  Raises StorageError, or ControlError when the memory is too busy.
-        """
-        return self._ask(lambda: self._forget(wish))
-
-    def look(self, wish: Wish) -> dict[str, Any]:
-        """What a wish to forget would concern."""
-        return self._ask(lambda: dict(forgetting.look(self.store, wish)))
-
-    def _ask(self, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        errand = Errand(do)
-        self.errands.append(errand)
-        if not errand.done.wait(ERRAND_S):
-            raise ControlError("The memory is busy and has not come to it yet: it will; look at the log.")
-        if errand.error is not None:
-            raise errand.error
-        assert errand.result is not None
-        return errand.result
-
-    def _forget(self, wish: Wish) -> dict[str, Any]:
-        self._happened(self.pipeline.settled())
-        now = self.clock.now()
-        self.forgotten = [(w, t) for w, t in self.forgotten if t > now - _IN_FLIGHT_US] + [(wish, now)]
-        embed = self.engines.text_embedding().embed
-        report = self.pipeline.renewed(
-            lambda: forgetting.forget_now(self.store, wish, embed, self.config, self.recorder)
-        )
-        self.primed.set()
-        return report
-
-    def _unforgotten(self, window: Window) -> Window | None:
-        """What may be stored of a window that was on its way when something was forgotten."""
-        left: Window | None = window
-        for wish, asked in self.forgotten:
-            if left is not None and left.t_start < asked:
-                left = wish.cut(left)
-        kept = set() if left is None else {k.file for k in left.keyframes}
-        folder = KeyframeFolder(folder_of(self.options.db))
-        for keyframe in window.keyframes:
-            if keyframe.file not in kept:
-                folder.remove(keyframe.file)
-        return left
-
-    def _prime(self) -> None:
-        """Perception goes on from what the memory still holds."""
-        self.primed.clear()
-        with self.store.snapshot() as snapshot:
-            last = snapshot.trace.last(self.recording)
-            earlier = [] if last is None else snapshot.trace.before(self.recording, last.id, PRIME_WINDOWS)
-        self.light.prime(earlier)
+        """Forget while running; returns the report.  From any thread; raises StorageError, ControlError."""
+        return self.errands.forget(self, wish)
 
     def hold(self, still: bool, who: str = WEARER) -> None:
         """Close camera and microphone, or open them again once nobody wants them closed any more."""
@@ -360,7 +292,7 @@ class Runtime:
         found = [h for h in (*map(warning, told), sign(lines)) if h is not None]
         for hazard in {h.name: h for h in found}.values():
             try:
-                self._happened(self.pipeline.proactive.warn(hazard.name, t, speak("safety", hazard=hazard.say)))
+                self.happened(self.pipeline.proactive.warn(hazard.name, t, speak("safety", hazard=hazard.say)))
             except StorageError as error:  # the memory thread tells of it; the next frame tries again
                 _log.error("warning_not_stored", cause=error)
 
@@ -447,7 +379,8 @@ class Runtime:
         self.store.close()
         self.engines.close()
 
-    def _happened(self, messages: list[Message]) -> None:
+    def happened(self, messages: list[Message]) -> None:
+        """Count what the memory did, write it down where it is recorded, and tell the others."""
         for message in messages:
             if isinstance(message, WindowCommitted):
                 self._last_commit = self.wall.now()

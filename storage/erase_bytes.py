@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.connect import Connection
-from storage.erase import EXEMPT, FOLLOWS
+from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Found, Needles
 from storage.migrations import FTS_TABLES, VECTOR_TABLES
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from storage import vectors
 from storage.connect import Connection
 from storage.episodes import EpisodeReader
-from storage.erase import FOLLOWS
+from storage.erase_rules import FOLLOWS
 from storage.index_strata import NEAR
 from storage.intentions import IntentionReader
 from storage.moments import MomentReader

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from edge.memory.forget import Wish
     from edge.server.control import ControlClient
 
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)", re.IGNORECASE)
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(min|s|m|h|d|w)", re.IGNORECASE)
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -132,11 +132,11 @@ def _wish(
 def _device(path: Path) -> ControlClient | None:
     """The running device, when it is this memory that it grows."""
     from edge.app import control_path
+    from edge.errands import WAIT_S
     from edge.errors import ControlError
-    from edge.runtime import ERRAND_S
     from edge.server.control import ControlClient
 
-    client = ControlClient(control_path(), timeout_s=ERRAND_S + 30)
+    client = ControlClient(control_path(), timeout_s=WAIT_S + 30)
     try:
         grown = Path(str(client.call("health")["db"]))
     except ControlError:

@@ -197,6 +197,35 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
     assert "control.none" in device.command("stop").stderr
 
 
+def test_forgetting_while_the_device_runs(video: Path, short: Path) -> None:
+    """What was just seen goes, what is on its way goes with it, and the device goes on."""
+    device = Device(short / "forget", video, "realtime")
+    with running(device) as process:
+        device.health_when(lambda h: h["totals"]["windows"] >= 3, process)
+        span = ("--from", START, "--to", "2026-03-02T09:00:10+01:00")
+        looked = device.command("forget", *span, "--dry-run", "--json", "--db", str(device.db))
+        assert (looked.returncode, looked.stderr) == (0, "")
+        assert json.loads(looked.stdout)["windows"] == 2 and json.loads(looked.stdout)["windows_cut"] == 1
+        asked = device.command("forget", *span, "--yes", "--json", "--db", str(device.db))
+        assert (asked.returncode, asked.stderr) == (0, "")
+        report = json.loads(asked.stdout)
+        assert report["done"] and report["removed"]["window"] == 2 and report["keyframes"] >= 2
+        assert report["looked_for"]["found"] == []
+        assert report["recordings"] == {str(device.record): 3}
+        windows = device.call("health")["totals"]["windows"]
+        device.health_when(lambda h: h["totals"]["windows"] >= windows + 2, process)
+        assert device.command("stop").returncode == 0
+        _, err = process.communicate(timeout=30)
+        assert (process.returncode, err) == (0, "")
+    with Store.open(device.db, read_only=True) as store, store.snapshot() as snapshot:
+        assert store.integrity() == []
+        kept = snapshot.trace.windows()
+        assert kept[0].t_start % (60 * US) == 10 * US, "the first window begins where the forgotten stretch ends"
+        assert not snapshot.search("item", "ROOM 0", k=200) or kept[0].texts
+    assert [w.t_start for w in read_trace(device.record, 2.0)] == [w.t_start for w in kept]
+    check_keyframes(device)
+
+
 @pytest.fixture(scope="module")
 def whole(video: Path, short: Path) -> Device:
     """An uninterrupted run."""

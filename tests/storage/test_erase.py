@@ -10,9 +10,10 @@ import pytest
 from storage_support import SPACE, US, grow, vector
 
 from storage import Store
-from storage.erase import EXEMPT, FOLLOWS, Marks, unnamed
+from storage.erase import Marks, unnamed
 from storage.erase_bytes import files_of, prove, scrub, survivors
 from storage.erase_finish import finish
+from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Needles
 from storage.errors import StorageError
 from storage.keyframes import KeyframeFolder
