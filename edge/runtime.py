@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,9 +61,7 @@ _WAIT_S = 0.2
 _TRIES = 2  # how often a window is perceived before it is given up
 WEARER, GLASSES = "wearer", "glasses"  # who may want nothing recorded
 VOICE_PRIORITY = (NOTICE, NOTICE, ALERT, ALERT, URGENT, CRITICAL)  # of an alert of priority 0 to 5
-ERRAND_S = 540.0  # how long a command waits for the memory
 STUCK = "I cannot store anything new right now. I keep what I notice until there is room."
-_IN_FLIGHT_US = 3600 * US  # a window cannot be longer on its way than that
 _RETRY_S = 2.0  # between tries to store what could not be stored
 
 
@@ -189,11 +187,11 @@ class Runtime:
                     self._stuck = sentence_of(error)
                     _log.error("memory_stuck", cause=error)
                     self.bus.publish(Health(self.wall.now(), "memory", "stuck", self._stuck))
+                    self.bus.publish(Say(STUCK, ALERT, "memory"))  # past the arbiter, which could not store it
                 self.wall.wait(stop, _RETRY_S)
                 continue
             if self._stuck:
                 self._stuck = ""
-                    self.bus.publish(Say(STUCK, ALERT, "memory"))  # past the arbiter, which could not store it
                 self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
 
     def _grow_on(self) -> None:
