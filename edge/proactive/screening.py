@@ -22,10 +22,12 @@ from edge.proactive.experts_a import PresentExpert
 from edge.proactive.experts_b import LongTermExpert
 from edge.proactive.experts_c import EpisodicExpert
 from edge.proactive.experts_r import ProcedureExpert
+from edge.proactive.model_experts import ModelExperts
 from edge.proactive.notifier import At, State, after, decide, ranked, repeat, restore, still_told
 from edge.proactive.patience import NOWHERE, Around, Wishes, wishes_of
 from edge.proactive.patience_digest import digest
 from edge.proactive.procedures import Procedure
+from edge.proactive.slots import gather
 from edge.proactive.unlisted import UnlistedExpert
 from storage import Store
 from storage.errors import NotFound
@@ -35,6 +37,7 @@ from storage.snapshot import Snapshot
 STAGE = "proactive"
 COALESCE = 10  # windows that wrote nothing may be screened again after a crash: up to so many share one cursor write
 CHUNK = 256
+PRESENT_US = 120 * US  # a unit known for longer is no longer judged by a model: it would speak of the past
 LOOKBACK_US = 1200 * US
 
 
@@ -74,6 +77,7 @@ class Proactive:
         self._experts = own if experts is None else list(experts)
         if experts is None:
             self.follow(procedures or {})
+        self.thinker: ModelExperts | None = None  # experts by a model, beside those by rules
         self.busy: Callable[[], str] = lambda: ""
         self.mode: Mode | None = None  # the power mode between windows
         self._live = not isinstance(clock, ReplayClock)
@@ -170,6 +174,9 @@ class Proactive:
                 return []
             at = self._at(self._clock.now(), self._clock.offset())
             out = self._repeats(at)
+            thought = [] if self.thinker is None else self.thinker.collect()
+            if thought:
+                out += self._settle(thought, [], self._state, at, None, self._as_of)
             if self._talked_over and not self.busy():
                 waiting = [s for s in self._state.pending if s.id in self._talked_over]
                 self._talked_over.clear()
@@ -211,6 +218,18 @@ class Proactive:
                 if window.id in ends:
                     yield from self._ended(window)
 
+    def _thought(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
+        """What the experts by a model ask for; live they judge in the background and `tick` brings what they found."""
+        if self.thinker is None or not unit.whole or unit.window is None or self.under_way:
+            return []
+        if "B" not in experts_in(unit.window):  # the power mode spares what is not urgent
+            return []
+        if not self._live:
+            return self.thinker.ask(gather(unit, snapshot), unit.offset_s, unit.known)
+        if self._clock.now() - unit.known < PRESENT_US:  # else it is being caught up with
+            self.thinker.submit(gather(unit, snapshot), unit.offset_s, self._clock.now)
+        return []
+
     def _ended(self, window: Window) -> Iterator[_Unit]:
         """The idle closing after the last window of a recording, if there was one."""
         with self._store.snapshot() as snapshot:
@@ -228,6 +247,7 @@ class Proactive:
                 for expert in self._experts:
                     if expert.name in experts_in(unit.window):
                         asked += expert.screen(unit, snapshot)
+                asked += self._thought(unit, snapshot)
             waiting = state.pending if unit.window is not None else ()
             over = {s.id for s in waiting if not self._holds(s, unit, snapshot)}
             self._unit, self._around = unit, around(unit)
@@ -326,6 +346,8 @@ class Proactive:
         return self._state
 
     def _holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
+        if service.made_by == "llm":
+            return True  # until it is stale
         for expert in self._experts:
             if service.expert == expert.name:
                 return expert.holds(service, unit, snapshot)
