@@ -17,6 +17,7 @@ from storage.index_strata import NEAR
 from storage.records import Keyframe, Us
 
 _REF = re.compile(r"([wek])([0-9]{1,18})")
+_CITED = re.compile(r"([wem])([0-9]{1,18})")
 _TABLES = {"w": "window", "e": "episode", "k": "keyframe"}
 # Of a window w: whether the owner has pinned it, its episode or one of its pictures.
 _PINNED_WINDOW = (
@@ -68,6 +69,29 @@ class RetentionReader:
             ):
                 found[row[0]] = Pruned(*row)
         return found
+
+    def behind(self, ref: str) -> Pruned | None:
+        """The pruning by which nothing stands behind a reference any more: a window, a moment's, all of an episode's."""
+        match = _CITED.fullmatch(ref)
+        if match is None:
+            return None
+        letter, number = match[1], int(match[2])
+        if letter == "e":
+            row = self._db.execute(
+                "SELECT w.id, p.window_id IS NULL FROM episode e JOIN window w ON w.recording_id = e.recording_id "
+                "AND w.id BETWEEN e.first_window AND e.last_window LEFT JOIN pruned p ON p.window_id = w.id "
+                "WHERE e.id = ? AND e.known <= ? ORDER BY 2 DESC, w.id LIMIT 1",
+                (number, self._until),
+            ).fetchone()
+            window = None if row is None or row[1] else row[0]
+        elif letter == "m":
+            row = self._db.execute(
+                "SELECT window_id FROM moment WHERE id = ? AND known <= ?", (number, self._until)
+            ).fetchone()
+            window = None if row is None else row[0]
+        else:
+            window = number
+        return None if window is None else self.pruned([window]).get(window)
 
 
 class Holdings:

@@ -164,6 +164,12 @@ def sure(draft: Draft) -> bool:
     return draft.value is not None and draft.confidence >= SURE
 
 
+def _gone(snapshot: Snapshot, ref: str) -> dict[str, str]:
+    """Whether what stands behind a piece of evidence was pruned, and why."""
+    pruned = snapshot.retention.behind(ref)
+    return {} if pruned is None else {"pruned": pruned.why}
+
+
 def _finished(view: View, draft: Draft, query: Query, thought: Thought | None = None) -> Answer:
     evidence = tuple(
         {
@@ -172,6 +178,7 @@ def _finished(view: View, draft: Draft, query: Query, thought: Thought | None = 
             "t_start": view.zone.iso(e.t_start),
             "t_end": view.zone.iso(e.t_end),
             "text": e.text,
+            **_gone(view.snap, e.id),
         }
         for e in draft.evidence[:EVIDENCE]
     )

@@ -168,5 +168,6 @@ def _told(value: dict[str, Any]) -> list[str]:
     lines = [str(value["answer"])]
     for piece in value["evidence"][:5]:
         start = str(piece["t_start"])
-        lines.append(f"  {piece['id']:>6}  {start[:10]} {start[11:19]}  {piece['text'][:100]}")
+        gone = f" (what was behind it was pruned: {piece['pruned']})" if "pruned" in piece else ""
+        lines.append(f"  {piece['id']:>6}  {start[:10]} {start[11:19]}  {piece['text'][:100]}{gone}")
     return lines

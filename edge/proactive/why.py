@@ -153,7 +153,8 @@ def ground(snapshot: Snapshot, ref: str) -> Ground:
 
 def _window(snapshot: Snapshot, number: int) -> tuple[int, int, str]:
     window = snapshot.trace.window(number)
-    return window.t_start, window.offset_s, _told(window)
+    pruned = snapshot.retention.behind(f"w{number}")
+    return window.t_start, window.offset_s, _told(window) if pruned is None else f"pruned: {pruned.why}"
 
 
 def _observation(snapshot: Snapshot, number: int) -> tuple[int, int, str]:

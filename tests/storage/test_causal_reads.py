@@ -177,6 +177,7 @@ CALLS: dict[str, Call] = {
     "patience.last_power": lambda s, h, r: s.patience.last_power(),
     "health.recent": lambda s, h, r: s.health.recent(5),
     "retention.pruned": lambda s, h, r: s.retention.pruned(ALL_IDS),
+    "retention.behind": lambda s, h, r: [s.retention.behind(f"{letter}{i}") for letter in "wem" for i in ALL_IDS],
     "snapshot.search": searched,
     "snapshot.open_unit": lambda s, h, r: [s.open_unit(name) for name in ("one", "two", "none")],
 }

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from edge import keeping
+from edge.agent.answer import ask
 from edge.clock import US
 from edge.config import Config
 from edge.config import Retention as Settings
 from edge.memory.retention import HOUR_US, STEADY_US, Retention, Row, Trust, smaller, thinned, tier_of, tiers
+from edge.proactive.why import ground
 from storage import EmbeddingSpace, Store
 from storage.keyframes import KeyframeFolder, folder_of
 from storage.records import Caption, Entity, Episode, Keyframe, Moment, Window
@@ -155,6 +157,12 @@ def test_a_pruned_window_leaves_what_was_made_from_it(tmp_path: Path) -> None:
         assert snapshot.search("episode", "watering") and snapshot.search("moment", "waters")
         pruned = snapshot.retention.pruned([w.id for w in windows])
         assert sorted(pruned) == [1, 2, 3, 4, 5, 6] and pruned[1].why == "older than 7 days"
+        behind = snapshot.retention.behind
+        assert behind("w1") == behind("m1") == behind("e1") and behind("e1") is not None
+        assert behind("w7") is behind("e3") is behind("k1") is behind("w99") is None
+        assert ground(snapshot, "w1").text == "pruned: older than 7 days"
+        answer = ask(snapshot, "summarize 19 May 2026", now=NOW, offset_s=0)
+        assert answer.evidence and {e.get("pruned") for e in answer.evidence} == {"older than 7 days"}, answer
         with store.snapshot(windows[1].t_end) as earlier:
             assert sorted(earlier.retention.pruned([w.id for w in windows])) == [1, 2]
         assert not snapshot.trace.vectors([1]) and snapshot.trace.vectors([9])
