@@ -45,12 +45,12 @@ class ModeRow:
 # Least alert priority 5 still lets everything critical pass: no mode silences safety, and the expert A looks for it.
 # fmt: off
 MODES: dict[Mode, ModeRow] = {
-    "performance": ModeRow(1.0, 1.0, "full",   True,  True,  ("A", "B", "C", "R"), 0, "chosen", "chosen", "now"),
-    "charging":    ModeRow(1.0, 1.0, "full",   True,  True,  ("A", "B", "C", "R"), 0, "chosen", "chosen", "now"),
-    "balanced":    ModeRow(1.0, 1.0, "light",  False, True,  ("A", "B", "C", "R"), 1, "chosen", "chosen", "now"),
-    "saver":       ModeRow(2.0, 2.0, "light",  False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
-    "cool-down":   ModeRow(3.0, 3.0, "sparse", False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
-    "critical":    ModeRow(4.0, 4.0, "sparse", False, False, ("A",),               4, "small",  "off",    "later"),
+    "performance": ModeRow(1.0, 0.5, "full",   True,  True,  ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
+    "charging":    ModeRow(1.0, 0.5, "full",   True,  True,  ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
+    "balanced":    ModeRow(1.0, 0.5, "light",  False, True,  ("A", "B", "C", "R", "U"), 1, "chosen", "chosen", "now"),
+    "saver":       ModeRow(2.0, 1.0, "light",  False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
+    "cool-down":   ModeRow(3.0, 1.0, "sparse", False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
+    "critical":    ModeRow(4.0, 2.0, "sparse", False, False, ("A",),               4, "small",  "off",    "later"),
     "unworn":      ModeRow(1.0, 0.0, "off",    False, True,  (),                   5, "chosen", "chosen", "now"),
 }
 # fmt: on

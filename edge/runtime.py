@@ -44,7 +44,9 @@ from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline, Totals
 from edge.power import Mode, PowerState
 from edge.proactive.alerts import alert, speak
+from edge.proactive.hazards import TABLE as HAZARDS
 from edge.proactive.hazards import warning
+from edge.proactive.signs import TABLE as SIGNS
 from edge.proactive.signs import sign
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
@@ -271,6 +273,7 @@ class Runtime:
     def run_watch(self, stop: threading.Event) -> None:
         """Danger in single frames, and whatever the voice could not make heard, to the arbiter at once."""
         frames, sampled, spoken = (self.bus.subscribe(t) for t in ("frames", "sampled", "spoken"))
+        threading.Thread(target=self._make_warnings, args=(stop,), name="warnings", daemon=True).start()
         while not stop.is_set():
             frame = frames.get(_WAIT_S)
             while spoken.backlog():
@@ -283,7 +286,14 @@ class Runtime:
             if isinstance(frame, Frame):
                 self._warn(frame.t, self.watch.quick(frame), ())
             if isinstance(taken, Sampled):
-                self._warn(taken.frame.t, *self.watch.whole(taken.frame))
+                self._warn(taken.frame.t, (), self.watch.read(taken.frame))
+                self._warn(taken.frame.t, self.watch.whole(taken.frame), ())
+
+    def _make_warnings(self, stop: threading.Event) -> None:
+        """The words of every warning there is, made ahead: danger does not wait for the voice."""
+        for hazard in (*HAZARDS, *SIGNS):
+            if stop.is_set() or not self.voice.keep(speak("safety", hazard=hazard.say)):
+                return
 
     def _warn(self, t: int, told: Sequence[str], lines: Sequence[str]) -> None:
         """Ask the arbiter to warn of what the sentences or signs of one frame tell of."""

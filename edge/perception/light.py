@@ -151,12 +151,23 @@ class LightPerception:
         """
         if sharpness(frame.image) < self._settings.blur_min:
             return None
+        lines = self._glanced.get(frame.t, (None, None))[1]
         sight = self._sight(frame)
-        lines = self._lines(frame.image) if self.tier.texts else ()
-        while len(self._glanced) >= GLANCES:
+        self._remember_glance(frame, sight, lines)
+        return self._view(frame, sight, lines or ())
+
+    def glance_text(self, frame: Frame) -> tuple[str, ...]:
+        """The text of a frame before its window is over; nothing where the tier reads none."""
+        if not self.tier.texts or sharpness(frame.image) < self._settings.blur_min:
+            return ()
+        lines = self._lines(frame.image)
+        self._remember_glance(frame, self._glanced.get(frame.t, (None, None))[0], lines)
+        return lines
+
+    def _remember_glance(self, frame: Frame, sight: Sight | None, lines: tuple[str, ...] | None) -> None:
+        while len(self._glanced) >= GLANCES and frame.t not in self._glanced:
             self._glanced.pop(next(iter(self._glanced)), None)
         self._glanced[frame.t] = (sight, lines)
-        return self._view(frame, sight, lines)
 
     def caption_of(self, view: View) -> str:
         """The sentence a frame is told in."""

@@ -8,7 +8,7 @@ of the detector tells what comes closer.  What the sentences mean is for the tab
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edge.clock import US
 from edge.messages import Frame
@@ -19,7 +19,8 @@ from edge.perception.things import overlap
 from models.errors import ModelError
 from models.roles import Detection
 
-EVERY_S = 1.0
+EVERY_S = 0.5
+JITTER = 0.8  # share of that time after which a frame may be looked at: frames do not come like clockwork
 VEHICLES = {"car": "car", "bus": "bus", "truck": "truck", "motorcycle": "motorbike", "bicycle": "bicycle", "train": "tram"}
 VEHICLE_SCORE = 0.45
 LOOK_APART_US = (US // 10, 5 * US // 2)  # two looks between which growth tells a speed
@@ -50,26 +51,44 @@ class FrameWatch:
         self._last_at: int | None = None
         self._thumb: Gray | None = None
         self._before: Look | None = None
+        self._sampled: Gray | None = None
+        self._fresh = 0  # time of the newest sampled frame that showed something new
 
     def quick(self, frame: Frame) -> list[str]:
         """One pass of the detector, when it is time for one and something changed: what comes closer."""
         now = self._mono()
-        if not self.every_s or (self._last_at is not None and now - self._last_at < self.every_s * US):
+        if not self.every_s or (self._last_at is not None and now - self._last_at < JITTER * self.every_s * US):
             return []
         thumb = thumbnail(frame.image)
         same = self._thumb is not None and thumb.shape == self._thumb.shape
         if same and self._thumb is not None and compare(thumb, self._thumb).block_change < CHANGED:
+            if self._before is not None:  # what was there is there still
+                self._before = replace(self._before, t=frame.t)
             return []
         self._last_at, self._thumb = now, thumb
         return self._vehicles(frame)
 
-    def whole(self, frame: Frame) -> tuple[list[str], tuple[str, ...]]:
-        """A frame that goes into a window: (sentences of what is seen in it, lines of text that can be read in it).
+    def read(self, frame: Frame) -> tuple[str, ...]:
+        """The lines of text in a frame that goes into a window: signs first, for they need nothing else."""
+        if not self._new(frame):
+            return ()
+        return self._light.glance_text(frame)
 
-        What comes closer is told by `quick`, before this costs its time.
-        """
+    def whole(self, frame: Frame) -> list[str]:
+        """A frame that goes into a window, in sentences.  What comes closer is told by `quick`, before this costs its time."""
+        if frame.t != self._fresh:
+            return []
         view = self._light.glance(frame)
-        return ([], ()) if view is None else ([self._light.caption_of(view)], view.lines)
+        return [] if view is None else [self._light.caption_of(view)]
+
+    def _new(self, frame: Frame) -> bool:
+        """Whether a sampled frame shows something new; the gate of the window will pass over one that does not."""
+        thumb = thumbnail(frame.image)
+        last, same = self._sampled, self._sampled is not None and self._sampled.shape == thumb.shape
+        if same and last is not None and compare(thumb, last).block_change < CHANGED:
+            return False
+        self._sampled, self._fresh = thumb, frame.t
+        return True
 
     def _vehicles(self, frame: Frame) -> list[str]:
         self.looks += 1

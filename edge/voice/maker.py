@@ -26,6 +26,7 @@ class SpeechMaker:
         self._worker: threading.Thread | None = None
         self._one = threading.Lock()  # the voice makes one thing at a time
         self._ready: tuple[str, list[AudioChunk]] = ("", [])
+        self._kept: dict[str, list[AudioChunk]] = {}
 
     def prepare(self, part: str) -> None:
         """Make one part ahead of its time; the next `chunks` that needs it has it at once.  Raises nothing.
@@ -39,6 +40,12 @@ class SpeechMaker:
                 self._ready = (part, list(self._tts.synthesize(part)))
             except ModelError as error:  # it fails again when it is said, and is told then
                 _log.debug("not_prepared", cause=error)
+
+    def keep(self, part: str) -> None:
+        """Make one part now and keep it for good: a warning must not wait for its words.  Raises ModelError."""
+        if part not in self._kept:
+            with self._one:
+                self._kept[part] = list(self._tts.synthesize(part))
 
     def chunks(self, parts: Sequence[str], cut: threading.Event) -> Generator[tuple[int, AudioChunk], None, None]:
         """(index of the part, sound) in order, until the end or until `cut`.  Close the iterator when done with it.
@@ -84,6 +91,12 @@ class SpeechMaker:
     ) -> None:
         try:
             for index, part in enumerate(parts):
+                kept = self._kept.get(part)
+                if kept is not None:
+                    for chunk in kept:
+                        if not _put(made, (index, chunk), done):
+                            return
+                    continue
                 with self._one:
                     ready = self._ready[1] if self._ready[0] == part else None
                     for chunk in self._tts.synthesize(part) if ready is None else ready:

@@ -170,6 +170,19 @@ class VoiceService:
             self._floor = False
             self._changed.notify_all()
 
+    def keep(self, text: str) -> bool:
+        """Make a sentence ahead and keep it, so that it can be said at once; false when it cannot be made now."""
+        maker, parts = self._maker, sentences(speakable(text))
+        if maker is None or self._player.silent:
+            return False
+        try:
+            for part in parts:
+                maker.keep(part)
+        except ModelError as error:  # it fails again when it is said, and is told then
+            _log.debug("not_kept", cause=error)
+            return False
+        return True
+
     def use(self, tts: TTS | None) -> None:
         """Speak with this voice from the next thing said on; None: with the first one again."""
         with self._changed:
