@@ -42,12 +42,14 @@ class SearchIndex:
         self._kept: OrderedDict[tuple[int, str], tuple[object, int]] = OrderedDict()
         self._bytes = 0
         self._tails: dict[tuple[int, int], _Tail] = {}
+        self._known: dict[int, tuple[int, int, list[Head]]] = {}
 
     def clear(self) -> None:
         """Forget everything: after a transaction was rolled back, whose rows may have been seen; after an erasure."""
         with self._lock:
             self._kept.clear()
             self._tails.clear()
+            self._known.clear()
             self._bytes = 0
 
     def column(self, db: Connection, head: Head, name: str) -> Array | None:
@@ -86,11 +88,12 @@ class SearchIndex:
     def view(self, db: Connection, stratum: Stratum) -> View:
         """What this connection sees of a stratum now."""
         ground = GROUNDS[stratum]
-        (epoch,) = db.execute("SELECT epoch FROM search_state WHERE stratum = ?", (ground.number,)).fetchone()
+        state = "SELECT epoch, settled FROM search_state WHERE stratum = ?"
+        epoch, settled = db.execute(state, (ground.number,)).fetchone()
         newest = db.execute(f"SELECT max(id) FROM {ground.owner}").fetchone()[0] or 0
         pieces: list[Piece] = []
         after = 0
-        for head in seg.heads(db, ground):
+        for head in self._heads(db, ground, epoch, settled):
             if head.first > after + 1:  # a hole: rows erased, or their segment was
                 pieces += self._loose(db, ground, epoch, after, head.first - 1)
             pieces.append(Piece(self, db, head, None, head.rows))
@@ -98,6 +101,16 @@ class SearchIndex:
         if newest > after:
             pieces += self._loose(db, ground, epoch, after, newest)
         return View(db, ground, pieces)
+
+    def _heads(self, db: Connection, ground: Ground, epoch: int, settled: int) -> list[Head]:
+        """The segments of a stratum: whatever changes them moves its epoch or how far it is settled."""
+        with self._lock:
+            known = self._known.get(ground.number)
+        if known is None or known[:2] != (epoch, settled):
+            known = epoch, settled, seg.heads(db, ground)
+            with self._lock:
+                self._known[ground.number] = known
+        return known[2]
 
     def _loose(self, db: Connection, ground: Ground, epoch: int, after: int, last: int) -> list[Piece]:
         """Rows with after < id <= last, indexed in memory and remembered as far as possible."""

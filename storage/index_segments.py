@@ -30,7 +30,7 @@ _PACKED_MOST = STEP * SEAL
 
 Array = npt.NDArray[Any]
 # What is kept of each row, and as what.  A column that would say nothing is left out: see Part.
-TYPES = {"offset": "<u2", "known": "<i8", "start": "<i8", "end": "<i8", "chain": "<i8", "length": "<u2", "blank": "|b1", "code": "<u8"}  # fmt: skip
+TYPES = {"offset": "<u2", "known": "<i8", "start": "<i8", "end": "<i8", "chain": "<i8", "length": "<u2", "blank": "|b1", "tag": "|u1", "code": "<u8"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Part:
     """A segment in memory.  `columns` by name, shape (rows,); "code" is (words, rows).
 
     Left out: "offset" (id - first) when ids are dense, "end" when it equals start, "chain" in strata without versions,
-    "blank" (rows without a vector) when there is none, "code" in strata without vectors.
+    "tag" where there is none, "blank" (rows without a vector) when there is none, "code" in strata without vectors.
     """
 
     head: Head
@@ -167,8 +167,8 @@ def rows_of(db: Connection, ground: Ground, after: int, last: int, most: int) ->
 
 def part_of(ground: Ground, rows: Sequence[Sequence[Any]]) -> Part:
     """Index rows as `rows_of` gives them."""
-    ids, known, start, end, chain, length = (
-        np.asarray([r[i] for r in rows], dtype=np.int64) for i in (0, 1, 2, 3, 4, 6)
+    ids, known, start, end, chain, length, tag = (
+        np.asarray([r[i] for r in rows], dtype=np.int64) for i in (0, 1, 2, 3, 4, 6, 7)
     )
     columns: dict[str, Array] = {"known": known, "start": start, "length": np.minimum(length, 65535).astype(np.uint16)}
     if ids[-1] - ids[0] != len(ids) - 1:
@@ -177,8 +177,10 @@ def part_of(ground: Ground, rows: Sequence[Sequence[Any]]) -> Part:
         columns["end"] = end
     if ground.chain:
         columns["chain"] = chain
+    if ground.tag:
+        columns["tag"] = tag.astype(np.uint8)
     if ground.near:
-        columns |= _coded([r[7] for r in rows])
+        columns |= _coded([r[8] for r in rows])
     head = Head(
         0, int(ids[0]), int(ids[-1]), len(ids), int(known.min()), int(known.max()), int(start.min()), int(start.max()),
         int(end.min()), int(end.max()), True,
@@ -328,24 +330,23 @@ def _merge(db: Connection, ground: Ground) -> None:
             fits = head.packed and (head.rows < SEAL * STEP) is fresh
             stuck = not head.packed or (fits and bool(run) and head.last - run[0].first >= SPAN)
             if stuck:  # what lies between whole segments, or reaches too far, will not grow any more
-                _merge_run(db, ground, run)
+                _join(db, ground, run, packed=fresh)
             if stuck or not fits:
                 run = []
             if fits:
                 run.append(head)
             if sum(h.rows for h in run) >= (SEAL * STEP if fresh else SPAN - SEAL):
-                _merge_run(db, ground, run)
+                _join(db, ground, run, packed=fresh)
                 run = []
 
 
-def _merge_run(db: Connection, ground: Ground, run: list[Head]) -> None:
-    if len(run) < 2:
+def _join(db: Connection, ground: Ground, run: list[Head], *, packed: bool) -> None:
+    if not run or (len(run) == 1 and packed):
         return
     parts = [loaded(db, h) for h in run]
     for old in run:
         db.execute("DELETE FROM segment WHERE id = ?", (old.id,))
-    whole = merged(parts)
-    write(db, ground, whole, packed=whole.head.rows < SPAN - SEAL)
+    write(db, ground, merged(parts), packed=packed)
 
 
 def loaded(db: Connection, head: Head) -> Part:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from storage.records import ItemKind
+
 Stratum: TypeAlias = Literal["item", "window", "moment", "episode", "pattern", "view", "fact", "correction"]
 
 
@@ -15,7 +17,7 @@ class Ground:
     `number` tells the strata apart in the tables of the index and never changes; `texts` are the columns whose words
     count; `typical` is the usual length of a text in characters; `known`, `start` and `end` are times in microseconds
     (a row is inside [s, e) when end >= s and start < e); `chain` is equal for the versions of one thing, of which only
-    the newest visible one is found; `near` holds the coarse vectors beside the vec0 table `vec`.
+    the newest visible one is found; `tag` is a small number that rows are told apart by; `near` holds the coarse vectors beside the vec0 table `vec`.
     """
 
     number: int
@@ -29,15 +31,19 @@ class Ground:
     vec: str | None
     joins: str = ""
     chain: str = ""
+    tag: str = ""
 
     def columns(self) -> str:
-        """The SELECT list of what a segment is made from: id, known, start, end, chain, text, its measured length."""
+        """The SELECT list of what a segment is made from: id, known, start, end, chain, text, its measured length, tag."""
         text, measured = (f" || {glue}".join(f"o.{c}" for c in self.texts) for glue in ("char(10) || ", ""))
-        return f"o.id, {self.known}, {self.start}, {self.end}, {self.chain or '0'}, {text}, length({measured})"
+        return f"o.id, {self.known}, {self.start}, {self.end}, {self.chain or '0'}, {text}, length({measured}), {self.tag or '0'}"
 
+
+KINDS: tuple[ItemKind, ...] = ("caption", "event", "text", "speech")  # of items, by their tag
 
 GROUNDS: dict[Stratum, Ground] = {
-    "item": Ground(1, "item", ("text",), 30, "w.t_end", "o.t", "o.t", None, None, "CROSS JOIN window w ON w.id = o.window_id"),
+    "item": Ground(1, "item", ("text",), 30, "w.t_end", "o.t", "o.t", None, None, "CROSS JOIN window w ON w.id = o.window_id",
+        tag="CASE o.kind WHEN 'caption' THEN 0 WHEN 'event' THEN 1 WHEN 'text' THEN 2 ELSE 3 END"),
     "window": Ground(2, "window", ("description", "scene"), 80, "o.t_end", "o.t_start", "o.t_end", "window_near", "window_vec"),
     "moment": Ground(3, "moment", ("text", "keywords"), 80, "o.known", "o.t", "o.t", "moment_near", "moment_vec"),
     "episode": Ground(

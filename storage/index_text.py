@@ -48,6 +48,14 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(sorted(found)[:MOST_TERMS])
 
 
+def sequence(text: str) -> tuple[str, ...]:
+    """The terms of a text in their order, for matching phrases; scripts without spaces give their single characters."""
+    found: list[str] = []
+    for word in _words(text):
+        found += word if _IS_DENSE.match(word) else _KNOWN.get(word) or _terms_of(word)
+    return tuple(found)
+
+
 def _words(text: str) -> list[str]:
     return (_PLAIN if text.isascii() else _WORD).findall(text.lower())
 

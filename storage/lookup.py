@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
+from unicodedata import normalize
 
 from storage.connect import Connection
 from storage.corrections import Amend, unamended
-from storage.records import Item, ItemKind, Us
+from storage.index import SearchIndex, View
+from storage.index_match import newest, parse
+from storage.index_strata import KINDS
+from storage.records import LONGEST_US, Item, ItemKind, Us
 
 _DAY_US = 86_400_000_000
 _FIRST_DAY = date(1970, 1, 1)
@@ -19,7 +24,7 @@ _ITEM = "SELECT i.id, i.window_id, i.kind, i.t, w.offset_s, i.text, i.subject, i
 # Where items are read from: CROSS JOIN and INDEXED BY hold the planner to the one order that stays cheap in a long memory.
 _SOURCE = "item i JOIN window w ON w.id = i.window_id "
 _BY_ACTION = "item i INDEXED BY item_action JOIN window w ON w.id = i.window_id "
-_BY_WORDS = "item_fts f CROSS JOIN item i ON i.id = f.rowid CROSS JOIN window w ON w.id = i.window_id "
+READ = 64  # rows that are read at first for those that match; then ever more
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +40,9 @@ class Stretch:
 class LookupReader:
     """Reads of R as known at `until`: a window is visible once it has ended."""
 
-    def __init__(self, db: Connection, until: Us, amend: Amend = unamended) -> None:
+    def __init__(self, db: Connection, until: Us, amend: Amend = unamended, index: SearchIndex | None = None) -> None:
         self._db, self._until, self._amend = db, until, amend
+        self._index = index or SearchIndex()
 
     def days(self) -> list[date]:
         """Local days on which something was recorded, in order; one step of the index a day."""
@@ -82,13 +88,13 @@ class LookupReader:
             "SELECT id, t_start, before, before_id FROM (SELECT id, t_start, lag(t_end) OVER (ORDER BY t_end, id) AS before, "
             "lag(id) OVER (ORDER BY t_end, id) AS before_id FROM window WHERE t_end <= ? AND t_end > ? AND t_start < ?) "
             "WHERE before IS NULL OR t_start - before > ?",
-            (self._until, _low(start), _high(end), gap),
+            (min(self._until, _high(end) + LONGEST_US), _low(start), _high(end), gap),
         ).fetchall()
         if not rows:
             return []
         last = self._db.execute(
             "SELECT id, t_end FROM window WHERE t_end <= ? AND t_start < ? ORDER BY t_end DESC, id DESC LIMIT 1",
-            (self._until, _high(end)),
+            (min(self._until, _high(end) + LONGEST_US), _high(end)),
         ).fetchone()
         ends = [(row[3], row[2]) for row in rows[1:]] + [tuple(last)]
         return [Stretch(int(row[0]), int(e[0]), int(row[1]), int(e[1])) for row, e in zip(rows, ends, strict=True)]
@@ -164,11 +170,13 @@ class LookupReader:
         self, kinds: Sequence[ItemKind], start: Us | None = None, end: Us | None = None, limit: int = 20
     ) -> list[Item]:
         """The newest items of those kinds with start <= t < end, newest first."""
-        marks = ",".join("?" * len(kinds))
-        return self._items(
-            f"WHERE i.kind IN ({marks}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
-            (*kinds, _low(start), _high(end), self._until, limit),
-        )
+        found: list[Item] = []
+        for kind in kinds:  # each by itself in the order of its index: together they would be sorted, all of them
+            found += self._items(
+                "WHERE i.kind = ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
+                (kind, _low(start), _high(end), self._until, limit),
+            )
+        return sorted(found, key=lambda i: (-i.t, -i.id))[:limit]
 
     def matching(
         self,
@@ -178,58 +186,65 @@ class LookupReader:
         end: Us | None = None,
         limit: int | None = None,
     ) -> list[Item]:
-        """Items whose text matches an FTS5 expression made by `phrase`, `all_words` or `any_words`, newest first."""
-        if not expression or not kinds:
-            return []
-        marks = ",".join("?" * len(kinds))
-        return self._items(
-            f"WHERE item_fts MATCH ? AND i.kind IN ({marks}) "
-            "AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
-            (expression, *kinds, _low(start), _high(end), self._until, -1 if limit is None else limit),
-            _BY_WORDS,
-        )
+        """Items whose text matches an expression made by `phrase`, `all_words` or `any_words`, newest first."""
+        found: list[Item] = []
+        if limit is not None and limit <= 0:
+            return found
+        node, size = parse(expression), READ
+        if node is None or not kinds:
+            return found
+        loose, rows = node.loose(), newest(self._view(start, end), node, [KINDS.index(k) for k in kinds])
+        while ids := [row for _, row, _ in islice(rows, size)]:
+            held = {i.id: i for i in self._raw(f"WHERE i.id IN ({','.join('?' * len(ids))})", ids)}
+            items = (held[i] for i in ids)
+            found += [i for i in items if not loose or node.holds(i.text)]
+            if limit is not None and len(found) >= limit:
+                break
+            size = min(size * 4, 16 * READ)
+        amend = self._amend()
+        return amend.items(found[:limit]) if amend else found[:limit]
 
     def times_of(
         self, word: str, start: Us | None = None, end: Us | None = None, limit: int = 5000
     ) -> list[tuple[Us, int, str]]:
-        """When a word occurs: (t, item id, kind) of its newest `limit` occurrences in the order of arrival, unordered."""
-        expression = all_words((word,))
-        if not expression:
+        """When a word occurs: (t, item id, kind) of its newest `limit` occurrences."""
+        node = parse(all_words((word,)))
+        if node is None:
             return []
-        return [
-            (row[0], row[1], row[2])
-            for row in self._db.execute(
-                "SELECT i.t, i.id, i.kind FROM item_fts f CROSS JOIN item i ON i.id = f.rowid "
-                "CROSS JOIN window w ON w.id = i.window_id "
-                "WHERE item_fts MATCH ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
-                "ORDER BY f.rowid DESC LIMIT ?",
-                (expression, _low(start), _high(end), self._until, limit),
-            )
-        ]
+        if node.loose():
+            return [(i.t, i.id, i.kind) for i in self.matching(all_words((word,)), KINDS, start, end, limit)]
+        rows = newest(self._view(start, end), node, range(len(KINDS)))
+        return [(t, row, KINDS[tag]) for t, row, tag in islice(rows, limit)]
+
+    def _view(self, start: Us | None, end: Us | None) -> View:
+        return self._index.view(self._db, "item").cut(self._until, (_low(start), _high(end)))
 
     def _items(self, where: str, values: Iterable[object], source: str = _SOURCE) -> list[Item]:
-        found = [Item(*row) for row in self._db.execute(f"{_ITEM}{source}{where}", tuple(values))]
+        found = self._raw(where, values, source)
         amend = self._amend()
         return amend.items(found) if amend else found
 
+    def _raw(self, where: str, values: Iterable[object], source: str = _SOURCE) -> list[Item]:
+        return [Item(*row) for row in self._db.execute(f"{_ITEM}{source}{where}", tuple(values))]
+
 
 def phrase(text: str) -> str:
-    """An FTS5 expression for texts that hold these very words in this order."""
+    """An expression for texts that hold these very words in this order."""
     return _quoted(text)
 
 
 def all_words(words: Sequence[str]) -> str:
-    """An FTS5 expression for texts that hold all the words (inflections too); quotes make operators plain words."""
+    """An expression for texts that hold all the words (inflections too); quotes make operators plain words."""
     return " AND ".join(_quoted(w) for w in words if _quoted(w))
 
 
 def any_words(words: Sequence[str]) -> str:
-    """An FTS5 expression for texts that hold one of the words."""
+    """An expression for texts that hold one of the words."""
     return " OR ".join(_quoted(w) for w in words if _quoted(w))
 
 
 def _quoted(word: str) -> str:
-    bare = "".join(c if c.isalnum() else " " for c in word).strip()
+    bare = "".join(c if c.isalnum() else " " for c in normalize("NFC", word)).strip()
     return f'"{bare}"' if bare else ""
 
 

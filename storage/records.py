@@ -16,6 +16,7 @@ Role: TypeAlias = Literal["core", "context", "detail"]
 PatternKind: TypeAlias = Literal["thread", "routine"]
 ItemKind: TypeAlias = Literal["caption", "event", "text", "speech"]
 IntentionState: TypeAlias = Literal["open", "done", "dropped"]
+LONGEST_US: Us = 3_600_000_000  # of a window: a longer one is refused, so that reads of a range need not look further
 DecisionKind: TypeAlias = Literal["deliver", "defer", "suppress"]
 
 

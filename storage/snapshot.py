@@ -43,7 +43,7 @@ class Snapshot:
         self.corrections = CorrectionReader(db, until)
         amend = self.corrections.amendments
         self.trace = TraceReader(db, until, amend)
-        self.lookup = LookupReader(db, until, amend)
+        self.lookup = LookupReader(db, until, amend, self._index)
         self.episodes = EpisodeReader(db, until, amend)
         self.moments = MomentReader(db, until, amend)
         self.patterns = PatternReader(db, until)

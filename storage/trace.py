@@ -11,6 +11,7 @@ from storage.connect import Connection
 from storage.corrections import OWNER_ITEMS, Amend, unamended
 from storage.errors import BadRecord, NotFound
 from storage.records import (
+    LONGEST_US,
     Caption,
     Device,
     Entity,
@@ -31,6 +32,8 @@ _WINDOW = (
     "SELECT w.id, r.name, w.t_start, w.t_end, w.offset_s, w.description, w.scene, w.made_by, w.frames, w.device, r.profile "
     "FROM window w JOIN recording r ON r.id = w.recording_id "
 )
+# By the index over a recording's windows in the order of their beginning, which is that of their arrival.
+_OF_RECORDING = "WHERE w.recording_id = (SELECT id FROM recording WHERE name = ?)"
 _ITEM = (
     "SELECT i.id, i.window_id, i.kind, i.t, w.offset_s, i.text, i.subject, i.action, i.object, i.speaker "
     "FROM item i JOIN window w ON w.id = i.window_id "
@@ -58,7 +61,7 @@ class TraceReader:
         """Windows that overlap [start, end), oldest first."""
         return self._windows(
             "WHERE w.t_end <= ? AND w.t_end > ? AND w.t_start < ? ORDER BY w.t_start, w.id LIMIT ?",
-            (self._until, _low(start), _high(end), -1 if limit is None else limit),
+            (self._by(end), _low(start), _high(end), -1 if limit is None else limit),
         )
 
     def recent(self, count: int) -> list[Window]:
@@ -78,7 +81,7 @@ class TraceReader:
     def before(self, recording: str, window_id: int, count: int) -> list[Window]:
         """The `count` windows of a recording up to and with that one, oldest first."""
         return self._windows(
-            "WHERE r.name = ? AND w.id <= ? AND w.t_end <= ? ORDER BY w.id DESC LIMIT ?",
+            f"{_OF_RECORDING} AND w.id <= ? AND w.t_end <= ? ORDER BY w.t_start DESC LIMIT ?",
             (recording, window_id, self._until, count),
         )[::-1]
 
@@ -89,7 +92,7 @@ class TraceReader:
 
     def first(self, recording: str) -> Window | None:
         """The first window of a recording, if any."""
-        found = self._windows("WHERE r.name = ? AND w.t_end <= ? ORDER BY w.id LIMIT 1", (recording, self._until))
+        found = self._windows(f"{_OF_RECORDING} AND w.t_end <= ? ORDER BY w.t_start LIMIT 1", (recording, self._until))
         return found[0] if found else None
 
     def last(self, recording: str | None = None) -> Window | None:
@@ -98,7 +101,7 @@ class TraceReader:
             found = self.recent(1)
         else:
             found = self._windows(
-                "WHERE r.name = ? AND w.t_end <= ? ORDER BY w.t_end DESC LIMIT 1", (recording, self._until)
+                f"{_OF_RECORDING} AND w.t_end <= ? ORDER BY w.t_start DESC LIMIT 1", (recording, self._until)
             )
         return found[0] if found else None
 
@@ -132,12 +135,14 @@ class TraceReader:
         limit: int | None = None,
     ) -> list[Item]:
         """Dated items of those kinds with start <= t < end, in time order."""
-        marks = ",".join("?" * len(kinds))
-        found = self._items(
-            f"WHERE i.kind IN ({marks}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t, i.id LIMIT ?",
-            (*kinds, _low(start), _high(end), self._until, -1 if limit is None else limit),
-        )
-        return self._with_added(found, kinds, start, end)[:limit]
+        found: list[Item] = []
+        for kind in dict.fromkeys(kinds):  # each in the order of its index: together they would be sorted, all of them
+            found += self._items(
+                "WHERE i.kind = ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t, i.id LIMIT ?",
+                (kind, _low(start), _high(end), self._until, -1 if limit is None else limit),
+            )
+        found.sort(key=lambda i: (i.t, i.id))
+        return self._with_added(found[:limit], kinds, start, end)[:limit]
 
     def events(self, action: str | None = None, start: Us | None = None, end: Us | None = None) -> list[Item]:
         """Events, of one exact action when given, in time order."""
@@ -160,16 +165,20 @@ class TraceReader:
 
     def neighbours(self, item: Item, kinds: Sequence[ItemKind], count: int) -> tuple[list[Item], list[Item]]:
         """The `count` items of those kinds just before and just after one item, each in time order."""
-        marks = ",".join("?" * len(kinds))
-        before = self._items(
-            f"WHERE i.kind IN ({marks}) AND (i.t, i.id) < (?, ?) AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
-            (*kinds, item.t, item.id, self._until, count),
-        )
-        after = self._items(
-            f"WHERE i.kind IN ({marks}) AND (i.t, i.id) > (?, ?) AND w.t_end <= ? ORDER BY i.t, i.id LIMIT ?",
-            (*kinds, item.t, item.id, self._until, count),
-        )
-        return before[::-1], after
+        before: list[Item] = []
+        after: list[Item] = []
+        for kind in dict.fromkeys(kinds):
+            values = (kind, item.t, item.id, self._until, count)
+            before += self._items(
+                "WHERE i.kind = ? AND (i.t, i.id) < (?, ?) AND w.t_end <= ? ORDER BY i.t DESC, i.id DESC LIMIT ?",
+                values,
+            )
+            after += self._items(
+                "WHERE i.kind = ? AND (i.t, i.id) > (?, ?) AND w.t_end <= ? ORDER BY i.t, i.id LIMIT ?", values
+            )
+        before.sort(key=lambda i: (i.t, i.id))
+        after.sort(key=lambda i: (i.t, i.id))
+        return before[-count:] if count else [], after[:count]
 
     def items_by_id(self, ids: Sequence[int]) -> dict[int, Item]:
         """Items by id, those that are known."""
@@ -186,7 +195,7 @@ class TraceReader:
     def entities(self, name: str | None = None, start: Us | None = None, end: Us | None = None) -> list[SeenEntity]:
         """Entities seen in windows that overlap [start, end), of one exact name when given, in time order."""
         where = "WHERE w.t_end <= ? AND w.t_end > ? AND w.t_start < ?"
-        values: tuple[object, ...] = (self._until, _low(start), _high(end))
+        values: tuple[object, ...] = (self._by(end), _low(start), _high(end))
         if name is not None:
             where, values = where + " AND e.name = ?", (*values, name)
         rows = self._db.execute(f"{_ENTITY}{where} ORDER BY w.t_start, e.id", values)
@@ -233,6 +242,10 @@ class TraceReader:
     def vectors(self, window_ids: list[int]) -> dict[int, Vector]:
         """Embeddings of windows, shape (dim,) each; windows with nothing to embed have none."""
         return vectors.get(self._db, "window_vec", window_ids, "window.t_end", self._until)
+
+    def _by(self, end: Us | None) -> Us:
+        """The latest end of a known window that begins before `end`: what came later need not be walked."""
+        return min(self._until, _high(end) + LONGEST_US)
 
     def _windows(self, where: str, values: Iterable[object]) -> list[Window]:
         rows = self._db.execute(_WINDOW + where, tuple(values)).fetchall()
@@ -294,6 +307,8 @@ class TraceWriter:
 
     def add(self, window: Window, vector: Vector) -> int:
         """Store a window with all its rows; returns its id.  Raises BadRecord when an item lies outside it."""
+        if window.t_end - window.t_start > LONGEST_US:
+            raise BadRecord("A window is longer than an hour: nothing was stored.")
         dated: tuple[Caption | Event | SeenText | Utterance, ...] = (
             *window.captions,
             *window.events,

@@ -78,6 +78,11 @@ CREATE TABLE posting(
 CREATE INDEX posting_segment ON posting(segment_id);
 CREATE TRIGGER segment_drop AFTER DELETE ON segment BEGIN
     DELETE FROM segment_column WHERE segment_id = old.id; DELETE FROM posting WHERE segment_id = old.id; END;
+DROP INDEX item_action;
+CREATE INDEX item_action ON item(action, object, t) WHERE kind = 'event';
+DROP INDEX entity_name;
+CREATE INDEX entity_name ON entity(name, window_id);
+CREATE INDEX episode_span ON episode(t_start, t_end);
 CREATE INDEX moment_window ON moment(window_id);
 CREATE INDEX moment_place ON moment(place) WHERE place <> '';
 CREATE INDEX window_scene ON window(scene) WHERE scene <> '';
