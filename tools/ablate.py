@@ -233,7 +233,9 @@ def answered(
         if variant.without == "times":
             question = timephrase.extract(question, Zone(now, offset_s)).rest or question
         try:
-            found = ask(view, question, now=now, offset_s=offset_s, owner=owner, choices=row.get("choices")).to_json()
+            found = ask(
+                view, question, now=now, offset_s=offset_s, owner=owner, choices=row.get("choices"), embed=embed
+            ).to_json()
         except InputError as error:
             found = {"answer": str(error), "value": None, "evidence": []}
     return found, 1000 * (process_time() - began)

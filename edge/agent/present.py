@@ -53,7 +53,7 @@ def now(view: View, q: Query) -> Draft | None:
         return Draft("clock", f"{local:%H:%M}", f"It is {local:%H:%M}.", confidence=0.99)
     if matter == "day":
         return Draft("date", local.date().isoformat(), f"It is {local:%A}, {local.day} {local:%B %Y}.", confidence=0.99)
-    fresh = view.look(q.text, read=matter in ("read", "see"), listen=matter == "talk")
+    fresh = view.look(q.text, read=matter == "read", listen=matter == "talk")
     view.calls += 1
     if fresh is not None:
         if fresh.said:

@@ -16,7 +16,7 @@ from edge.retrieval.evidence import Evidence
 from edge.retrieval.skills import Skills
 from edge.retrieval.timephrase import Zone
 
-SURE = 0.63  # trust from which what was said is taken as the answer
+SURE = 0.7  # trust from which what was said is taken as the answer
 FAINT = 0.4  # covering less of the question than this, the words alone may have missed what was meant
 DATED = 0.45  # the same for dates: a wrong person is rarer there, and the date is the utterance's own
 

@@ -152,14 +152,11 @@ def test_the_camera_is_looked_through(memory: Store) -> None:
     bus.publish(picture(T + 31 * US))
     answer = told(memory, "What is this?", glance=glance)
     assert answer.value == "banana"
-    assert "Gate 9" in answer.answer
+    assert eyes.reads == 0  # reading costs most, and was not asked for
     assert answer.evidence[0]["id"] == "now"
     bus.publish(picture(T + 31 * US))
     assert told(memory, "What does it say?", glance=glance).value == "Gate 9"
-    reads = eyes.reads
-    bus.publish(picture(T + 31 * US))
-    told(memory, "What am I holding?", glance=glance)
-    assert eyes.reads == reads  # reading costs most, and is not asked for
+    assert eyes.reads == 1
 
 
 def test_a_frame_from_before_the_question_waits_for_a_newer_one(memory: Store) -> None:
