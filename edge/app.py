@@ -23,6 +23,7 @@ from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
 from edge.engines import Engines
 from edge.errors import ServiceDown, sentence_of
+from edge.growing import growing
 from edge.listening import listener
 from edge.logs import Log
 from edge.memory.forget import Wish
@@ -93,6 +94,12 @@ def powered(runtime: Runtime) -> bool:
     return runtime.live and not runtime.grown.is_set()
 
 
+def consolidating(runtime: Runtime) -> bool:
+    """When the settings name a language model; after a recording's end as long as there is work it can do."""
+    growing = runtime.growing
+    return growing is not None and growing.stage is not None and (not runtime.grown.is_set() or growing.busy)
+
+
 def serving(runtime: Runtime) -> bool:
     """When the owner has set a port for /health."""
     return runtime.config.device.health_port > 0 and not runtime.grown.is_set()
@@ -120,6 +127,7 @@ SERVICES: tuple[Service, ...] = (
         "perception", lambda r, stop: r.run_perception(stop), when=perceiving, restarts=5, essential=lambda _: True
     ),
     Service("memory", lambda r, stop: r.run_memory(stop), when=always, restarts=5, essential=lambda _: True),
+    Service("consolidation", lambda r, stop: r.run_consolidation(stop), when=consolidating, restarts=5),
     Service("voice", lambda r, stop: r.voice.run(stop), when=always, restarts=5),
     Service("listening", lambda r, stop: r.run_listening(stop), when=listening, restarts=5),
     Service("control", lambda r, stop: r.control.run(stop), when=always, restarts=5),
@@ -287,7 +295,8 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
             light = _seeing(light, config, engines, wall, lambda: opened.live and raw.backlog() > 1)
         light.prime(earlier)
         clock: Clock = wall if opened.live else ReplayClock()
-        pipeline = Pipeline(store, text.embed, config, clock)
+        model = growing(engines.thinkers, store, text.embed, config, options.db)
+        pipeline = Pipeline(store, text.embed, config, clock, model)
         hears = config.voice.listen and opened.has_sound and (opened.live or options.speed == "realtime")
         own = OwnVoice()
         player = open_player(options.speaker, wall if hears else None)
@@ -306,12 +315,14 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     runtime = Runtime(
         config=config, options=options, clock=clock, bus=bus, store=store, engines=engines, capture=capture,
         live=opened.live, light=light, pipeline=pipeline, voice=voice, raw=raw, recording=opened.recording,
-        recorder=recorder, control=server, glasses=glasses,
+        recorder=recorder, control=server, glasses=glasses, growing=model,
     )  # fmt: skip
     runtime.asker = session_asker(config, engines, bus, wall, text.embed, options.db, live=opened.live)
     made.append(runtime)
     if hears:
         runtime.listener = listener(runtime, own)
+    if model is not None:
+        model.minds.resting = lambda: not runtime.power.row.vlm
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)
     pipeline.proactive.busy = lambda: voice.busy
@@ -345,7 +356,7 @@ def serve(runtime: Runtime, each: Callable[[Runtime], None] | None = None) -> No
             if limit is not None and runtime.wall.mono() - runtime.began >= limit * US:
                 break
             runtime.wall.wait(asked, LOOK_S)
-        _finish(runtime, supervisor, each)
+        _finish(runtime, supervisor, each, asked)
     finally:
         notify("STOPPING=1")
         left = supervisor.stop(STOP_S)
@@ -394,7 +405,9 @@ def control_path() -> Any:
     return private_dir(settings.runtime_dir()) / "control.sock"
 
 
-def _finish(runtime: Runtime, supervisor: Supervisor, each: Callable[[Runtime], None] | None) -> None:
+def _finish(
+    runtime: Runtime, supervisor: Supervisor, each: Callable[[Runtime], None] | None, asked: threading.Event
+) -> None:
     """Let the stages finish: all of a recording that ended; after a stop what is in hand, within STOP_S."""
     ended = runtime.grown.is_set()
     if not ended:
@@ -405,6 +418,9 @@ def _finish(runtime: Runtime, supervisor: Supervisor, each: Callable[[Runtime], 
         while not runtime.grown.is_set() and runtime.wall.mono() < until:
             supervisor.step()
             runtime.wall.wait(threading.Event(), LOOK_S)
+    while ended and consolidating(runtime) and not (asked.is_set() or runtime.stopping.is_set()):
+        supervisor.step()
+        runtime.wall.wait(asked, LOOK_S)
     if each is not None:
         each(runtime)
     if runtime.listener is not None:

@@ -183,6 +183,9 @@ class Llm(_Section):
 
     vision: Looker = Field("off", description="Who describes frames: off, local, remote, remote-then-local.")
     consolidation: Thinker = Field("rules", description="Who summarises: rules, local, remote, remote-then-local.")
+    boundary: Thinker = Field(
+        "rules", description="Who ends episodes: rules, local, remote, remote-then-local; a call for each window."
+    )
     matching: Thinker = Field("rules", description="Who matches patterns: rules, local, remote, remote-then-local.")
     agent: Thinker = Field("rules", description="Who answers beyond rules: rules, local, remote, remote-then-local.")
     vision_model: str = Field("qwen3-vl-2b", description="Local model that looks: an id, or the path of a GGUF file.")
@@ -202,6 +205,11 @@ class Llm(_Section):
     agent_seconds: float = Field(60.0, gt=0, le=600, description="Time a model may take for an answer, seconds.")
     agent_tokens: int = Field(24_000, ge=500, description="Tokens a model may read and write for an answer.")
     agent_rounds: int = Field(0, ge=0, le=12, description="Rounds of an answer, at most; 0: by what the memory covers.")
+    boundary_timeout_s: float = Field(
+        0.0, ge=0, description="Patience for one boundary, seconds; 0: 0.5 of a window; then the rules say."
+    )
+    thinking_timeout_s: float = Field(300.0, gt=0, description="Patience for one summary or match, seconds.")
+    upgrade: bool = Field(True, description="What rules wrote while the model was away is written anew when it is back.")
     vision_timeout_s: float = Field(0.0, ge=0, description="Patience for one window, seconds; 0: 0.8 of a window.")
     vision_frames: int = Field(6, ge=1, le=16, description="Frames of a window that are looked at, at most.")
     vision_tokens: int = Field(900, ge=100, le=4000, description="Tokens of one window's description, at most.")

@@ -13,6 +13,7 @@ from typing import TypeVar
 from edge.agent.standing import StandingWatch
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Alerts, Config
+from edge.growing import Growing
 from edge.memory.growth import Growth
 from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
@@ -65,11 +66,18 @@ class Pipeline:
     argument: nothing is taken in twice and nothing is left out.
     """
 
-    def __init__(self, store: Store, embed: Embed, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, store: Store, embed: Embed, config: Config, clock: Clock, growing: Growing | None = None
+    ) -> None:
+        """`growing` is a language model's part in the growth, whose stage somebody else works off unless it is inline."""
         self._clock, self._store, self._owner = clock, store, config.owner.name
         self._profile = config.memory.profile
         self._replay = clock if isinstance(clock, ReplayClock) else None
-        self._grow: Callable[[], Growth] = partial(Growth, store, embed, config.memory, config.owner.name)
+        self._growing = growing
+        self._grow: Callable[[], Growth] = partial(
+            Growth, store, embed, config.memory, config.owner.name, None if growing is None else growing.judge,
+            match=growing is None or not growing.minds.matches,
+        )  # fmt: skip
         self.growth = self._grow()
         self._expert: Callable[[Alerts], Proactive] = lambda alerts: Proactive(store, alerts, clock, config.owner.name)
         self.proactive = self._expert(config.alerts)
@@ -85,6 +93,8 @@ class Pipeline:
 
     def catch_up(self) -> list[Message]:
         """What a killed run had grown but not yet screened."""
+        if self._growing is not None and self._growing.stage is not None:
+            self._growing.stage.catch_up()
         return self.proactive.catch_up()
 
     def step(self, window: Window) -> list[Message]:
@@ -126,9 +136,14 @@ class Pipeline:
 
         To be called after `settled`.  What `change` raises is raised; then the memory is read again all the same.
         """
+        stage = None if self._growing is None else self._growing.stage
         try:
+            if stage is not None:
+                stage.renew()
             return change()
         finally:
+            if stage is not None:
+                stage.renew()
             self._stale, self._library = True, -1
             before, self.proactive = self.proactive, self._expert(self.proactive.alerts)
             self.proactive.busy, self.proactive.mode = before.busy, before.mode
@@ -166,6 +181,8 @@ class Pipeline:
         if grown:
             self._happened += [*grown, *self.proactive.step(grown)]
             self._unscreened, self._unwatched = [], [*self._unwatched, *grown]
+            if self._growing is not None:
+                self._happened += self._growing.grown(grown)
         if self._unwatched:
             self._happened += self.standing.step(self._unwatched)
             self._unwatched = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from edge.clock import US, ReplayClock, SystemClock
 from edge.config import Config
+from edge.growing import Growing
 from edge.memory.patterns import Embed
 from edge.messages import Message
 from edge.pipeline import Pipeline, Totals
@@ -39,19 +40,20 @@ def replay(
     record: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     heard: Callable[[list[Message]], None] | None = None,
+    growing: Growing | None = None,
 ) -> ReplayReport:
     """Feed a trace into a memory; windows that the memory holds already are passed over, so a killed replay goes on.
 
     The whole file is checked first (unless `checked`, what check_trace returned, is given): nothing is stored of a trace
     that breaks the format.  `until` (microseconds) ends the recording there: of the window in progress only the dated
-    items so far count, for nothing else was known yet.
+    items so far count, for nothing else was known yet.  `growing` is a language model's part, if it has one.
     Raises InputError and StorageError subclasses.
     """
     constants = config.memory.growth(config.memory.profile)
     total = (checked or check_trace(trace)).windows
     system, clock = SystemClock(), ReplayClock()
     began = system.mono()
-    pipeline = Pipeline(store, embed, config, clock)
+    pipeline = Pipeline(store, embed, config, clock, growing)
     recorder = Recorder(record, constants.frame_interval_s) if record is not None else None
     if recorder is not None:
         with store.transaction() as tx:

@@ -25,6 +25,7 @@ from edge.config import Config
 from edge.engines import Engines
 from edge.errands import Errands
 from edge.errors import sentence_of
+from edge.growing import Growing
 from edge.logs import Log
 from edge.memory.forget import Wish, last
 from edge.messages import (
@@ -64,6 +65,7 @@ _TRIES = 2  # how often a window is perceived before it is given up
 WEARER, GLASSES = "wearer", "glasses"  # who may want nothing recorded
 VOICE_PRIORITY = (NOTICE, NOTICE, ALERT, ALERT, URGENT, CRITICAL)  # of an alert of priority 0 to 5
 STUCK = "I cannot store anything new right now. I keep what I notice until there is room."
+_THINK_AGAIN_S = 15.0  # between looks for a language model that was away
 _RETRY_S = 2.0  # between tries to store what could not be stored
 
 
@@ -114,6 +116,7 @@ class Runtime:
     control: ControlServer
     recorder: Recorder | None = None
     glasses: GlassesLink | None = None
+    growing: Growing | None = None
     asker: Asker | None = None
     listener: Listener | None = None
     wall: SystemClock = field(default_factory=SystemClock)
@@ -132,6 +135,7 @@ class Runtime:
     quiet_by: set[str] = field(default_factory=set)  # who wants nothing recorded: the wearer, the glasses
     awake_at: int | None = None  # monotonic time at which a pause ends by itself
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
+    thought: deque[Message] = field(default_factory=deque)
     errands: Errands = field(default_factory=Errands)
     kept: dict[str, Any] = field(default_factory=dict)
     _observations: Subscription | None = None
@@ -196,6 +200,25 @@ class Runtime:
                 self._stuck = ""
                 self.bus.publish(Health(self.wall.now(), "memory", "ok", "written again"))
 
+    def run_consolidation(self, stop: threading.Event) -> None:
+        """A language model over what was closed, in order; while it is away the work waits, and asks now and then."""
+        stage = None if self.growing is None else self.growing.stage
+        while stage is not None and not stop.is_set():
+            try:
+                self.thought.extend(stage.work(stop.is_set))
+            except (StoreUnwritable, StoreLocked) as error:
+                _log.error("consolidation_not_stored", cause=error)
+            if self.grown.is_set():
+                self._thought()
+                if not (self.growing and self.growing.busy):
+                    return
+            self.wall.wait(stop, _THINK_AGAIN_S if stage.health.waiting_for else _WAIT_S)
+
+    def _thought(self) -> None:
+        """What the language model changed, told like everything else that happened."""
+        while self.thought:
+            self.happened([self.thought.popleft()])
+
     def _grow_on(self) -> None:
         """Take in what has come; what raises here is done again, from where it was."""
         assert self._observations is not None
@@ -213,6 +236,7 @@ class Runtime:
             self.happened(self.pipeline.tick(self.clock.now()))
         if self.live:
             self.happened(self.pipeline.proactive.tick())
+        self._thought()
         while self.told and WEARER not in self.quiet_by:
             self.happened(self.pipeline.announce(*self.told[0]))
             self.told.popleft()
@@ -329,6 +353,7 @@ class Runtime:
         listening = None if self.listener is None else self.listener.health()
         if listening is not None and listening["detail"]:
             fell_back.append(f"listening: {listening['detail']}")
+        fell_back += [] if self.growing is None else self.growing.fell_back()
         if self._stuck:
             fell_back.append(f"memory: {self._stuck}")
         if self.kept.get("short"):
@@ -370,6 +395,7 @@ class Runtime:
             "power": powering.told(self),
             "glasses": self._glasses_told(),
             "language_models": self.engines.language_health(),
+            "growing": None if self.growing is None else self.growing.health(),
             "fell_back": fell_back,
             "services": self.states,
             "totals": asdict(self.totals),

@@ -68,6 +68,12 @@ class EpisodeReader:
         )
         return found[0] if found else None
 
+    def since(self, window_id: int, limit: int) -> list[Episode]:
+        """The newest episodes that end after that window, in the order they were stored."""
+        return self._rows(
+            "WHERE e.last_window > ? AND e.known <= ? ORDER BY e.id DESC LIMIT ?", (window_id, self._until, limit)
+        )[::-1]
+
     def count(self) -> int:
         """How many episodes are known."""
         return int(self._db.execute("SELECT count(*) FROM episode WHERE known <= ?", (self._until,)).fetchone()[0])
@@ -113,6 +119,18 @@ class EpisodeWriter:
         ).lastrowid
         vectors.put(self._db, "episode_vec", int(row), vector, self._dim)
         return int(row)
+
+    def rewrite(self, episode: Episode, vector: Vector) -> None:
+        """Put other words in place of a stored episode's own: its subject, summary, keywords, and who made them.
+
+        The one row that is changed where it stands: the words by rules can be made again from its windows at any time.
+        """
+        self._db.execute(
+            "UPDATE episode SET subject = ?, summary = ?, keywords = ?, made_by = ? WHERE id = ?",
+            (episode.subject, episode.summary, "\n".join(episode.keywords), episode.made_by, episode.id),
+        )
+        self._db.execute("DELETE FROM episode_vec WHERE rowid = ?", (episode.id,))
+        vectors.put(self._db, "episode_vec", episode.id, vector, self._dim)
 
 
 def _episode(row: tuple[object, ...]) -> Episode:

@@ -6,7 +6,7 @@ from storage import vectors
 from storage.connect import Connection
 from storage.corrections import Amend, unamended
 from storage.errors import NotFound
-from storage.records import Moment, Us
+from storage.records import Moment, Role, Us
 from storage.vectors import Vector
 
 _MOMENT = (
@@ -89,6 +89,12 @@ class MomentWriter:
         ).lastrowid
         vectors.put(self._db, "moment_vec", int(row), vector, self._dim)
         return int(row)
+
+    def judge(self, moment_id: int, role: Role, weight: float) -> None:
+        """Another judgement of what a stored moment is worth; its words and its time stay."""
+        self._db.execute(
+            "UPDATE moment SET role = ?, weight = ?, made_by = 'llm' WHERE id = ?", (role, weight, moment_id)
+        )
 
 
 def _moment(row: tuple[object, ...]) -> Moment:

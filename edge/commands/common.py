@@ -21,6 +21,7 @@ from storage import Snapshot, Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from edge.growing import Growing
     from edge.memory.patterns import Embed
     from storage import EmbeddingSpace
 
@@ -69,10 +70,11 @@ def reading(db: Path | None, at: str | None = None) -> Iterator[Snapshot]:
 
 
 @contextmanager
-def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed]]:
-    """A memory to write, made if it is not there yet, and the embedding it is made with."""
+def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed, Growing | None]]:
+    """A memory to write, made if it is not there yet, the embedding it is made with, and a model's part in its growth."""
     from edge import forgetting
     from edge.engines import Engines
+    from edge.growing import growing
     from storage import EmbeddingSpace
 
     engines = Engines(config)
@@ -81,7 +83,7 @@ def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store
         space = EmbeddingSpace(model.id, model.dim)
         with Store.open(path, space=space, own=True, synchronous=config.memory.synchronous) as store:
             forgetting.resume(store, model.embed, config)
-            yield store, model.embed
+            yield store, model.embed, growing(engines.thinkers, store, model.embed, config, path, inline=True)
     finally:
         engines.close()
 

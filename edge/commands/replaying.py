@@ -48,7 +48,7 @@ def replay(
     config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": chosen})})
     console = Console(stderr=True)
     with (
-        open_for_growth(db_path(db), config) as (store, embed),
+        open_for_growth(db_path(db), config) as (store, embed, model),
         Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -69,6 +69,7 @@ def replay(
             realtime=speed == "realtime",
             record=record,
             progress=lambda n, _: bar.update(task, completed=n),
+            growing=model,
         )
         with store.snapshot() as snapshot:
             totals = {
@@ -91,6 +92,9 @@ def replay(
     grown = f"{new.windows} windows, {new.episodes} episodes, {new.moments} moments, {new.patterns} patterns"
     alerts = f"{new.services} services ({new.delivered} said)"
     lines = [f"{report.recording}: {grown}, {alerts} in {report.seconds:.1f} s, {faster}."]
+    if model is not None:
+        value["growing"] = model.health()
+        lines += model.fell_back()
     if report.skipped:
         lines.append(f"{report.skipped} windows were in the memory already.")
     say(value, as_json, [*lines, f"Memory: {db_path(db)}"])

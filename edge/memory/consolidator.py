@@ -1,32 +1,46 @@
-"""A language model's judgement on the memory: boundary, summary, match.  Whoever asks has rules to fall back on.
+"""A language model's judgement on the memory: boundary, summary, moments, match, pattern, facts.
 
-An answer that cannot be used is no answer (None): the open unit then goes on, the texts by rules stay, nothing is
-matched.  What is not there (ModelDownError and its kin) is raised, so that the work can wait for it.
+Whoever asks has rules to fall back on.  An answer that cannot be used is no answer (None): the open unit then goes on, the
+texts by rules stay, nothing is matched.  What is not there (ModelDownError and its kin) is raised, so that the work can
+wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from edge.config import Domain
 from edge.memory.episodes import Texts
+from edge.memory.facts import Draft
 from edge.memory.text import content
 from edge.memory.thinking_prompts import (
     BOUNDARY,
+    FACTS_SCHEMA,
+    MOMENTS,
+    PATTERN_SCHEMA,
     SUMMARY,
     boundary_messages,
+    facts_messages,
     match_messages,
     match_schema,
+    moments_messages,
+    moments_schema,
+    pattern_messages,
     summary_messages,
 )
-from models.disk_queue import DiskQueue, Job
-from models.errors import ModelDownError, ModelTimeoutError, NotAllowedError, OutputError
+from models.errors import InputError, OutputError
 from models.roles import CallOptions, JsonSchema, Language, Message
-from storage.records import Episode, Pattern, Window
+from storage.context_records import Support
+from storage.records import Episode, Moment, Pattern, Role, Utterance, Window
 
 BATCH = 10  # candidates judged together (GROVE)
+# Tokens are bounded by the schemas; the figures given to a model are for one that writes letter by letter.
 LEAST_KNOWN = 0.5  # share of a summary's content words that its windows must hold
+MAIN = 5  # things that a summary has to name
+WEIGHT = {"core": 0.85, "detail": 0.5, "context": 0.3}
 
 
 @dataclass
@@ -35,7 +49,10 @@ class ThinkingHealth:
 
     boundaries: int = 0
     summaries: int = 0
+    moments: int = 0
     matches: int = 0
+    patterns: int = 0
+    facts: int = 0
     unusable: int = 0
     ungrounded: int = 0
 
@@ -43,13 +60,14 @@ class ThinkingHealth:
 class Consolidator:
     """Asks a Language.  As thread-safe as the model is."""
 
-    def __init__(self, model: Language, options: CallOptions | None = None) -> None:
+    def __init__(self, model: Language, options: CallOptions | None = None, domain: Domain = "daily") -> None:
         self._model, self._options = model, options or CallOptions()
+        self.domain: Domain = domain
         self.health = ThinkingHealth()
 
     def same_activity(self, recent: Sequence[Window], arriving: Window) -> bool | None:
         """Whether the arriving window goes on with the open unit; None without a usable answer."""
-        answer = self._ask(boundary_messages(recent, arriving), BOUNDARY, 90)
+        answer = self._ask(boundary_messages(recent, arriving, self.domain), BOUNDARY, 600)
         if answer is None:
             return None
         self.health.boundaries += 1
@@ -58,9 +76,11 @@ class Consolidator:
     def summarise(self, windows: Sequence[Window], by_rules: Texts) -> Texts | None:
         """The texts of an episode; None when the answer is unusable or speaks of what its windows do not hold.
 
-        Place and description stay those of the rules: they are exact, and searched by.
+        Place and description stay those of the rules: they are exact, and searched by.  Main things that the answer
+        leaves out all the same are named in a sentence of their own.
         """
-        answer = self._ask(summary_messages(windows), SUMMARY, 420)
+        main = main_things(windows)
+        answer = self._ask(summary_messages(windows, main, self.domain), SUMMARY, 2000)
         if answer is None:
             return None
         if grounded(f"{answer['subject']} {answer['summary']}", windows, by_rules) < LEAST_KNOWN:
@@ -68,32 +88,103 @@ class Consolidator:
             return None
         self.health.summaries += 1
         keywords = tuple(dict.fromkeys([*(k.casefold() for k in answer["keywords"]), *by_rules.keywords]))
-        return replace(
-            by_rules,
-            subject=_clean(answer["subject"]).rstrip("."),
-            summary=_clean(answer["summary"]),
-            keywords=keywords[: max(24, len(by_rules.keywords))],
-        )
+        subject, summary = _clean(answer["subject"]).rstrip("."), _clean(answer["summary"])
+        told = set(content(f"{subject} {summary}"))
+        left_out = [thing for thing in main if not set(content(thing)) <= told]
+        if left_out:
+            summary = f"{summary.rstrip()} Also there: {', '.join(left_out)}."
+        return replace(by_rules, subject=subject, summary=summary, keywords=keywords[: max(24, len(by_rules.keywords))])
+
+    def weigh(self, subject: str, moments: Sequence[Moment]) -> list[tuple[Role, float]] | None:
+        """Role and weight of each moment of an episode; None when no part of the answer is usable."""
+        judged: list[tuple[Role, float]] = []
+        usable = False
+        for start in range(0, len(moments), MOMENTS):
+            part = moments[start : start + MOMENTS]
+            answer = self._ask(moments_messages(subject, part, self.domain), moments_schema(len(part)), 200)
+            if answer is None:
+                judged += [(m.role, m.weight) for m in part]
+                continue
+            usable = True
+            core, context = set(answer["core"]), set(answer["context"]) - set(answer["core"])
+            for n in range(1, len(part) + 1):
+                role: Role = "core" if n in core else "context" if n in context else "detail"
+                judged.append((role, WEIGHT[role]))
+        self.health.moments += usable
+        return judged if usable else None
 
     def belongs_to(self, episode: Episode, candidates: Sequence[Pattern]) -> Pattern | None:
         """The pattern an episode belongs to; batch by batch, the first yes counts."""
         for start in range(0, len(candidates), BATCH):
             batch = candidates[start : start + BATCH]
-            answer = self._ask(match_messages(episode, batch), match_schema(len(batch)), 90)
+            answer = self._ask(match_messages(episode, batch, self.domain), match_schema(len(batch)), 600)
             if answer is not None:
                 self.health.matches += 1
                 if answer["belongs_to"]:
                     return batch[int(answer["belongs_to"]) - 1]
         return None
 
+    def synthesise(self, pattern: Pattern, newest: Sequence[Episode], older: Sequence[Episode]) -> Pattern | None:
+        """Title and summary of a pattern from its episodes; its figures stay.  None when the answer is unusable."""
+        answer = self._ask(pattern_messages(pattern, newest, older), PATTERN_SCHEMA, 1000)
+        if answer is None:
+            return None
+        told = " ".join(f"{e.subject} {e.summary} {e.description}" for e in (*older, *newest))
+        words = content(f"{answer['title']} {answer['summary']}")
+        known = set(content(told))
+        if words and sum(w in known for w in words) / len(words) < LEAST_KNOWN:
+            self.health.ungrounded += 1
+            return None
+        self.health.patterns += 1
+        return replace(
+            pattern, title=_clean(answer["title"]).rstrip("."), summary=_clean(answer["summary"]), made_by="llm"
+        )
+
+    def facts(self, windows: Sequence[Window]) -> list[Draft]:
+        """Lasting facts that were said in an episode; each quote stands in what was said, else it is left out."""
+        if not any(w.speech for w in windows):
+            return []
+        answer = self._ask(facts_messages(windows), FACTS_SCHEMA, 2000)
+        if answer is None:
+            return []
+        found = []
+        for fact in answer["facts"]:
+            said = _said(fact["quote"], windows)
+            if said is None or not set(content(fact["object"])) & set(content(said[1].text)):
+                self.health.ungrounded += 1
+                continue
+            window, utterance = said
+            rests = Support(
+                f"o{utterance.id}", utterance.t, window.offset_s, utterance.text[:300], window.known, window.id
+            )
+            who = "wearer" if fact["subject"].casefold() in ("wearer", "i", "me") else _clean(fact["subject"])
+            found.append(
+                Draft(fact["kind"], who, _clean(fact["relation"]), _clean(fact["object"]), rests, made_by="llm")
+            )
+        self.health.facts += len(found)
+        return found
+
     def _ask(self, messages: Sequence[Message], schema: JsonSchema, tokens: int) -> dict[str, Any] | None:
         try:
             answer = self._model.complete(messages, schema, replace(self._options, max_tokens=tokens))
-        except OutputError:
+        except (OutputError, InputError):  # nonsense, or more than it can read
             self.health.unusable += 1
             return None
         assert isinstance(answer, dict)
         return answer
+
+
+def main_things(windows: Sequence[Window], most: int = MAIN) -> tuple[str, ...]:
+    """The things of an episode that most was done with, then those seen most; what a detector saw once is none of them."""
+    done: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for window in windows:
+        if window.made_by != "light":
+            done.update(e.object for e in window.events if 0 < len(e.object.split()) <= 4)
+        seen.update({e.name for e in window.entities if len(e.name.split()) <= 4})
+    score = {name: 2 * done[name] + seen[name] for name in (*done, *seen)}
+    ranked = sorted(score, key=lambda name: (-score[name], name))
+    return tuple(name for name in ranked if score[name] > 1 or len(ranked) <= most)[:most]
 
 
 def grounded(text: str, windows: Sequence[Window], by_rules: Texts) -> float:
@@ -110,44 +201,14 @@ def grounded(text: str, windows: Sequence[Window], by_rules: Texts) -> float:
     return sum(w in told for w in words) / len(words) if words else 1.0
 
 
-Read = Callable[[int], tuple[Episode, Sequence[Window], Texts] | None]
-Write = Callable[[Episode, Texts], None]
-
-
-class LaterTexts:
-    """Episodes' texts by a model, later: closed episodes wait on disk in order and are rewritten when the model is there.
-
-    `read` gives a stored episode with its windows and its texts by rules (None: it was forgotten meanwhile), `write`
-    stores the new texts.  Nothing waits for this.
-    """
-
-    def __init__(self, queue: DiskQueue, thinker: Consolidator, read: Read, write: Write) -> None:
-        self.queue = queue
-        self._thinker, self._read, self._write = thinker, read, write
-
-    def add(self, episode: Episode) -> None:
-        """An episode was closed."""
-        self.queue.put({"episode": episode.id})
-
-    def work(self, stop: Callable[[], bool]) -> int:
-        """Do what can be done now; returns how many episodes were looked at."""
-        return self.queue.drain(self._one, Unavailable, stop)
-
-    def _one(self, job: Job) -> None:
-        found = self._read(int(job.work["episode"]))
-        if found is None:
-            return
-        episode, windows, by_rules = found
-        try:
-            texts = self._thinker.summarise(windows, by_rules)
-        except (ModelDownError, ModelTimeoutError, NotAllowedError) as error:
-            raise Unavailable(str(error)) from error
-        if texts is not None:
-            self._write(episode, texts)
-
-
-class Unavailable(ModelDownError):
-    """The model is not there now; the work keeps its place."""
+def _said(quote: str, windows: Sequence[Window]) -> tuple[Window, Utterance] | None:
+    """Who said those words, and when."""
+    words = content(quote)
+    for window in windows:
+        for utterance in window.speech:
+            if words and set(words) <= set(content(utterance.text)):
+                return window, utterance
+    return None
 
 
 def _clean(text: str) -> str:

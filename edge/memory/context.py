@@ -77,6 +77,11 @@ class Context:
             self._write(tx, self._scales, known)
             self._told = True
 
+    def all_told(self, snapshot: Snapshot) -> bool:
+        """Whether all that is under way stands in its views already."""
+        self._told = not self._windows or not any(self._untold(snapshot, s) for s in self._scales)
+        return self._told
+
     def episode(
         self,
         tx: Transaction,
@@ -88,19 +93,21 @@ class Context:
         """An episode was closed and matched: its edges of the graph and the facts that recur with it."""
         graph.grow(tx, tx.snapshot(episode.known), episode, windows, before)
         drafts = facts.recurring(episode, windows)
+        found = self._settle(tx, drafts, episode.known) if drafts else []
+        return [*found, *Context.matched(tx, episode, changes, self._embed)]
+
+    @staticmethod
+    def matched(tx: Transaction, episode: Episode, changes: Sequence[Message], embed: Embed) -> list[Message]:
+        """An episode found its pattern: a routine is a habit that rests on one episode more."""
+        drafts = []
         for change in changes:
             if isinstance(change, PatternChanged) and change.pattern.kind == "routine":
-                drafts += facts.routine(
-                    change.pattern, self._members(tx.snapshot(episode.known), change.pattern.id, episode)
-                )
-        return self._settle(tx, drafts, episode.known) if drafts else []
-
-    def _members(self, snapshot: Snapshot, pattern_id: int, episode: Episode) -> list[Episode]:
-        """The episodes a routine brings to its habit: all of the newest at first, later the one that is new."""
-        if snapshot.facts.with_key(f"habit|p{pattern_id}") is not None:
-            return [episode]
-        ids = [e.episode_id for e in snapshot.patterns.edges(pattern_id)][-MEMBERS:]
-        return sorted(snapshot.episodes.many(ids).values(), key=lambda e: (e.t_start, e.id))
+                members = _members(tx.snapshot(episode.known), change.pattern.id, episode)
+                drafts += facts.routine(change.pattern, members)
+        if not drafts:
+            return []
+        changed = facts.settle(tx, lambda: tx.snapshot(episode.known), drafts, embed, episode.known)
+        return [FactChanged(f) for f in changed]
 
     def _settle(self, tx: Transaction, drafts: Sequence[facts.Draft], known: int) -> list[Message]:
         return [FactChanged(f) for f in facts.settle(tx, lambda: tx.snapshot(known), drafts, self._embed, known)]
@@ -109,15 +116,27 @@ class Context:
         """The views of the stretches under way, of those scales, that are not told as far as this already."""
         found = []
         for scale in scales:
-            block = views.block_of(self._windows[-1], scale)
-            windows = _tail(self._windows, scale, block)
-            told = tx.snapshot().views.of_block(windows[-1].recording, scale, block)
-            if told is None or told.last_window != windows[-1].id:
+            if self._untold(tx.snapshot(), scale):
+                windows = _tail(self._windows, scale, views.block_of(self._windows[-1], scale))
                 found.append(views.compose(windows, scale, known))
         if found:
             vectors = self._embed([views.text_of(v) for v in found])
             for view, vector in zip(found, vectors, strict=True):
                 tx.views.put(view, vector)
+
+    def _untold(self, snapshot: Snapshot, scale: int) -> bool:
+        """Whether the stretch under way of a scale has no view that reaches to its newest window."""
+        last = self._windows[-1]
+        told = snapshot.views.of_block(last.recording, scale, views.block_of(last, scale))
+        return told is None or told.last_window != last.id
+
+
+def _members(snapshot: Snapshot, pattern_id: int, episode: Episode) -> list[Episode]:
+    """The episodes a routine brings to its habit: all of the newest at first, later the one that is new."""
+    if snapshot.facts.with_key(f"habit|p{pattern_id}") is not None:
+        return [episode]
+    ids = [e.episode_id for e in snapshot.patterns.edges(pattern_id)][-MEMBERS:]
+    return sorted(snapshot.episodes.many(ids).values(), key=lambda e: (e.t_start, e.id))
 
 
 def _tail(windows: Sequence[Window], scale_s: int, block: int) -> list[Window]:

@@ -16,6 +16,7 @@ from edge.clock import US
 from edge.config import Growth as Constants
 from edge.config import Memory
 from edge.memory import episodes, intentions, moments, patterns
+from edge.memory.boundary import Judge
 from edge.memory.context import Context
 from edge.memory.patterns import Embed
 from edge.memory.segmenter import HISTORY, Anchors, Cut, Segmenter, anchors_of
@@ -28,8 +29,19 @@ from storage.vectors import Vector
 class Growth:
     """Grows one memory.  Not thread-safe: it has one owner, the memory service."""
 
-    def __init__(self, store: Store, embed: Embed, memory: Memory, owner: str = "") -> None:
+    def __init__(
+        self,
+        store: Store,
+        embed: Embed,
+        memory: Memory,
+        owner: str = "",
+        judge: Judge | None = None,
+        *,
+        match: bool = True,
+    ) -> None:
+        """`judge` says whether an activity goes on in place of the rules; without `match` patterns are found later."""
         self._store, self._embed, self._memory = store, embed, memory
+        self._judge, self._match = judge, match
         self._constants: Constants = memory.growth(memory.profile)
         self._wearer = frozenset({"wearer", "me", "i", owner.lower()} - {""})
         self._segmenter = Segmenter(self._constants)
@@ -52,10 +64,13 @@ class Growth:
         anchors = anchors_of(window, vector)
         messages: list[Message] = []
         unit = list(self._unit)
+        limits = self._limits(window)
+        judged = self._judged(window, anchors, limits)
         with self._store.transaction() as tx:
+            cut, going_on = judged, bool(unit)
             unit = self._reopen(tx, window, unit)
-            limits = self._limits(window)
-            cut = self._segmenter.before(unit, window, anchors, limits) if unit else None
+            if unit and not going_on:  # taken up again
+                cut = self._segmenter.before(unit, window, anchors, limits)
             if cut == "gap":
                 known = unit[-1][0].t_end + round(self._constants.gap_s * US)
                 messages += self._close(tx, unit, cut, known, 0)
@@ -85,6 +100,15 @@ class Growth:
         self._segmenter.note(anchors)
         return messages
 
+    def _judged(self, window: Window, anchors: Anchors, limits: Constants | None) -> Cut | None:
+        """Whether the open unit ends before this window: by the rules, or by whoever judges in their place."""
+        cut = self._segmenter.before(self._unit, window, anchors, limits)
+        enough = sum(w.frames for w, _ in self._unit) >= (limits or self._constants).min_frames
+        if self._judge is None or cut not in (None, "change") or not enough or anchors.empty:
+            return cut
+        recent = [w for w, _ in self._unit[-self._constants.anchors :]]
+        return None if self._judge.goes_on(recent, window, cut is None) else "change"
+
     def follow(self, recording: str) -> None:
         """A procedure is under way in this recording ("" for none): its units are shorter from the next window on."""
         self._following = recording
@@ -106,6 +130,10 @@ class Growth:
         known = last.t_end + round(self._constants.gap_s * US)
         if now < known:
             return []
+        if not self._unit:
+            with self._store.snapshot() as snapshot:
+                if self._context.all_told(snapshot):
+                    return []
         with self._store.transaction() as tx:
             messages = self._close(tx, self._unit, "gap", known, 0) if self._unit else []
             self._context.pause(tx, known)
@@ -195,8 +223,9 @@ class Growth:
         _store_moments(tx, episode, found, vectors[1:])
         messages: list[Message] = [EpisodeClosed(episode, len(found), window_id)]
         if not empty:
-            pattern, new = patterns.absorb(tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory)
-            messages.append(PatternChanged(pattern, new))
+            if self._match:
+                pattern, new = patterns.absorb(tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory)
+                messages.append(PatternChanged(pattern, new))
             messages += self._context.episode(tx, episode, windows, before, messages)
         return messages
 

@@ -92,6 +92,12 @@ def join(
     return snapshot.patterns.get(found.id)
 
 
+def candidates(snapshot: Snapshot, episode: Episode, vector: Vector, most: int) -> list[Pattern]:
+    """The patterns an episode may belong to, the likely ones first."""
+    hits = snapshot.search("pattern", text_of(episode), vector, k=most)
+    return [snapshot.patterns.get(h.id) for h in hits]
+
+
 def likeness(episode: Episode, vector: Vector, pattern: Pattern, pattern_vector: Vector | None) -> float:
     """How alike an episode and a pattern are, 0 to 1: shared title words, shared keywords, and cosine, in equal parts."""
     title = _share(set(content(episode.subject)), set(content(pattern.title)))

@@ -13,16 +13,26 @@ import pytest
 
 from edge.clock import US, SystemClock
 from edge.memory import episodes
-from edge.memory.consolidator import Consolidator, LaterTexts, grounded
-from edge.memory.thinking_prompts import BOUNDARY, SUMMARY, boundary_messages, lines_of, match_schema, summary_messages
+from edge.memory.consolidator import Consolidator, grounded, main_things
+from edge.memory.domain_prompts import DOMAINS
+from edge.memory.thinking_prompts import (
+    BOUNDARY,
+    FACTS_SCHEMA,
+    PATTERN_SCHEMA,
+    SUMMARY,
+    boundary_messages,
+    lines_of,
+    match_schema,
+    moments_schema,
+    summary_messages,
+)
 from edge.recorder import read_trace
 from models.backends.llama_model import LlamaModel
 from models.backends.llama_settings import LlamaSettings
-from models.disk_queue import DiskQueue
-from models.errors import ModelDownError, OutputError
+from models.errors import OutputError
 from models.grammar import grammar_of
 from models.roles import CallOptions, Message
-from storage.records import Caption, Entity, Episode, Event, Pattern, SeenText, Utterance, Window
+from storage.records import Caption, Entity, Episode, Event, Moment, Pattern, SeenText, Utterance, Window
 
 GIVEN = os.environ.get("GROVE_EDGE_TEST_LLM", "")
 T = 1_772_438_400 * US
@@ -108,6 +118,57 @@ def test_a_summary_replaces_the_words_and_keeps_what_is_exact() -> None:
     assert (texts.description, texts.place) == (by_rules.description, by_rules.place)
 
 
+def test_main_things_that_a_summary_leaves_out_are_named() -> None:
+    windows = [window(n, "stir soup", "take spoon", "add salt") for n in range(3)]
+    assert main_things(windows) == ("salt", "soup", "spoon")
+    said = {"subject": "Stirring soup", "summary": "The wearer stirs soup with a spoon.", "keywords": ["soup"]}
+    teller = Teller(said)
+    texts = Consolidator(teller).summarise(windows, episodes.write(windows))
+    assert texts is not None
+    assert texts.summary == "The wearer stirs soup with a spoon. Also there: salt."
+    assert teller.asked[0][0][1].content.endswith("Name in the summary: salt, soup, spoon.")
+
+
+def test_moments_get_the_role_the_model_gives_them() -> None:
+    own = [Moment(7, 1, T + n, 0, f"take {n}", (), "detail", 0.4, "", "", T) for n in range(45)]
+    teller = Teller({"core": [2, 3], "context": [3, 4]}, OutputError("?"))
+    judged = Consolidator(teller).weigh("Taking things", own)
+    assert judged is not None
+    assert judged[:5] == [("detail", 0.5), ("core", 0.85), ("core", 0.85), ("context", 0.3), ("detail", 0.5)]
+    assert judged[40:] == [("detail", 0.4)] * 5  # their batch had no usable answer
+    assert Consolidator(Teller(OutputError("?"))).weigh("x", own[:3]) is None
+
+
+def test_a_fact_needs_words_that_were_said() -> None:
+    said = Utterance(T + US, "wearer", "This is my sister Anna, she hates olives", 9)
+    w = Window("r", T, T + 30 * US, 0, speech=(said,), id=4)
+    answer = {"facts": [
+        {"kind": "preference", "subject": "Anna", "relation": "dislikes", "object": "olives", "quote": "she hates olives"},
+        {"kind": "ownership", "subject": "wearer", "relation": "owns", "object": "yacht", "quote": "I own a yacht"},
+        {"kind": "plan", "subject": "I", "relation": "plans to", "object": "fly", "quote": "my sister Anna"},
+    ]}  # fmt: skip
+    thinker = Consolidator(Teller(answer))
+    (fact,) = thinker.facts([w])
+    assert (fact.text, fact.support.ref, fact.support.window_id, fact.made_by) == (
+        "Anna dislikes olives.",
+        "o9",
+        4,
+        "llm",
+    )
+    assert thinker.health.ungrounded == 2
+    assert Consolidator(Teller()).facts(TEA[:1]) == []  # nothing was said: nobody is asked
+
+
+def test_a_pattern_is_told_from_its_episodes_alone() -> None:
+    p, e = pattern("Tea"), episode(TEA)
+    good = {"title": "Making tea.", "summary": "The wearer fills the kettle and takes a cup. Then water is poured."}
+    told = Consolidator(Teller(good)).synthesise(p, [e], [])
+    assert told is not None
+    assert (told.title, told.made_by, told.recurrence) == ("Making tea", "llm", p.recurrence)
+    bad = {"title": "Dragon slaying", "summary": "Knights ride against a castle."}
+    assert Consolidator(Teller(bad)).synthesise(p, [e], []) is None
+
+
 def test_a_summary_of_something_else_is_not_taken() -> None:
     by_rules = episodes.write(TEA)
     said = {
@@ -131,37 +192,17 @@ def test_candidates_are_judged_in_batches_and_the_first_yes_counts() -> None:
 
 
 def test_every_schema_can_be_enforced_and_prompts_stay_short() -> None:
-    for schema in (BOUNDARY, SUMMARY, match_schema(10)):
+    for schema in (BOUNDARY, SUMMARY, match_schema(10), moments_schema(40), PATTERN_SCHEMA, FACTS_SCHEMA):
         assert "root ::=" in grammar_of(schema)
     long = [window(i, *(f"take thing number {i} {k} {'x' * 200}" for k in range(30))) for i in range(200)]
-    assert sum(len(m.content) for m in summary_messages(long)) < 8000
+    for domain in DOMAINS:
+        assert sum(len(m.content) for m in summary_messages(long, domain=domain)) < 8000
     assert sum(len(m.content) for m in boundary_messages(long, long[-1])) < 4000
     assert lines_of(Window("r", T, T + US, 0)) == ["nothing noticed"]
     assert lines_of(Window("r", T, T + US, 0, captions=(Caption(T, "A  cup."),), entities=(Entity("cup"),))) == [
         "A cup.",
         "cup",
     ]
-
-
-def test_episodes_wait_for_the_model_and_are_done_in_order(tmp_path: Path) -> None:
-    said = {
-        "subject": "Making tea in the kitchen",
-        "summary": "Wearer fills kettle, takes cup and pours water.",
-        "keywords": ["tea"],
-    }
-    teller = Teller(ModelDownError("not now"), said, OutputError("nonsense"), said)
-    rows = {i: (episode(TEA), TEA, episodes.write(TEA)) for i in (1, 2, 4)}  # the third was forgotten
-    written: list[str] = []
-    later = LaterTexts(
-        DiskQueue(tmp_path / "q"), Consolidator(teller), rows.get, lambda e, t: written.append(t.subject)
-    )
-    for i in (1, 2, 3, 4):
-        later.queue.put({"episode": i})
-    assert later.work(lambda: False) == 0
-    assert later.queue.counts() == {"waiting": 4, "dead": 0}
-    assert later.work(lambda: False) == 4
-    assert written == ["Making tea in the kitchen"] * 2
-    assert later.queue.counts() == {"waiting": 0, "dead": 0}
 
 
 # --- with real models -----------------------------------------------------------------------------------------------
