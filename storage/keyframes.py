@@ -87,6 +87,29 @@ class KeyframeFolder:
             raise cipher.missing_key(self.database)
         return cipher.Sealer(secret, salt)
 
+    def take(self, other: KeyframeFolder, file: str) -> bool:
+        """Copy a frame of another memory, sealed as frames are here; false when it is not there.
+
+        Raises StoreUnwritable, BadRecord or WrongKey.
+        """
+        path = self.path(file)
+        try:
+            data = other.path(file).read_bytes()
+        except OSError:
+            return False
+        if cipher.is_sealed(data):
+            data = cipher.unseal(cipher.secret_for(other.database, other._key), file, data)
+        sealer = self.sealer()
+        data = data if sealer is None else sealer.seal(file, data)
+        try:
+            if not (path.is_file() and path.stat().st_size == len(data)):
+                self._write(path, data)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"The keyframe {file} cannot be written ({error.strerror}): free some space."
+            ) from error
+        return True
+
     def exchange(self, file: str, data: bytes) -> None:
         """Put other bytes in the place of a frame, as they are, and overwrite the old ones; at every moment one is there.
 

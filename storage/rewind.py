@@ -56,8 +56,8 @@ def rewind(db: Connection, until: Us, recording: str, dim: int) -> Rewound:
     again: dict[int, list[tuple[int, Us]]] = {}
     writer = PatternWriter(db, dim)
     for pattern in patterns:
-        rows, later = writer.unwind(pattern, until)
-        gone += rows
+        went, later = writer.unwind(pattern, until)
+        gone += went
         others = [(e, known) for e, known in later if e not in episodes]
         if others:
             again[pattern] = others

@@ -27,6 +27,7 @@ from storage.index import SearchIndex
 from storage.index_segments import settle
 from storage.intentions import IntentionWriter
 from storage.looks import LookWriter
+from storage.merge import Merger, Taken
 from storage.migrations import migrate, missing
 from storage.moments import MomentWriter
 from storage.patience import PatienceWriter
@@ -84,6 +85,14 @@ class Transaction:
     def rewind(self, until: Us, recording: str) -> Rewound:
         """Take back what an early end of a recording derived after `until`; see storage.rewind."""
         return rewind.rewind(self._db, until, recording, self._dim)
+
+    def has(self, merger: Merger, recording: str) -> bool:
+        """Whether a recording of another memory is here already.  Raises BadRecord when another one has its name."""
+        return merger.held(self._db, recording)
+
+    def take(self, merger: Merger, recording: str) -> Taken:
+        """Copy a recording of another memory with what is known of it, under new ids."""
+        return merger.take(self._db, recording, self._dim)
 
 
 class Store:
@@ -237,6 +246,12 @@ class Store:
             found = [str(r[0]) for r in db.execute("PRAGMA integrity_check") if r[0] != "ok"]
             found += [f"orphan: {tuple(r)}" for r in db.execute("PRAGMA foreign_key_check")]
             return found + dumping.orphans(db)
+
+    @contextmanager
+    def merger(self) -> Iterator[Merger]:
+        """To be taken from: what lets another memory copy the recordings of this one; see storage.merge."""
+        with self._reading() as db:
+            yield Merger(db)
 
     def backup(self, target: Path) -> Copied:
         """Copy the memory with its keyframes to `target` while it is in use; see storage.backup.

@@ -35,6 +35,7 @@ from storage.records import Decision, Episode, Service, Window
 from storage.snapshot import Snapshot
 
 STAGE = "proactive"
+TAKEN = "taken"  # up to this window another memory was taken in: its closings are no occasion to speak
 COALESCE = 10  # windows that wrote nothing may be screened again after a crash: up to so many share one cursor write
 CHUNK = 256
 PRESENT_US = 120 * US  # a unit known for longer is no longer judged by a model: it would speak of the past
@@ -200,10 +201,10 @@ class Proactive:
 
     def _unscreened(self) -> Iterator[_Unit]:
         with self._store.snapshot() as snapshot:
-            cursor = snapshot.services.cursor(STAGE)
+            cursor, taken = snapshot.services.cursor(STAGE), snapshot.services.cursor(TAKEN)
             ends = {w.id: w for w in map(snapshot.trace.last, snapshot.trace.recordings()) if w is not None}
         last = max(ends, default=0)
-        if cursor in ends:
+        if cursor in ends and cursor > taken:
             yield from self._ended(ends[cursor])
         for start in range(cursor + 1, last + 1, CHUNK):
             with self._store.snapshot() as snapshot:
