@@ -100,17 +100,18 @@ def read_trace(path: Path, frame_interval_s: float) -> Iterator[Window]:
 
     Raises MissingFile, TraceError (with the line number) and OrderError.
     """
-    before: Window | None = None
+    newest: dict[str, Window] = {}  # of each recording; they stand in the order in which they came
     for number, text in _lines(path):
         window = _parse(text, path, number, frame_interval_s)
+        before = newest.get(window.recording)
         if before is not None and window.t_start < before.t_end:
             what = "repeats" if window.t_start == before.t_start else "begins before the end of"
             raise OrderError(
                 f"{path.name} line {number}: this window {what} the one before it; sort the windows by time and drop doubles."
             )
-        before = window
+        newest[window.recording] = window
         yield window
-    if before is None:
+    if not newest:
         raise TraceError(f"{path.name} holds no window: a trace has one JSON object a line.")
 
 

@@ -61,6 +61,7 @@ def replay(
     report = ReplayReport()
     report.totals.count(pipeline.catch_up())
     last_end: int | None = None
+    going = ""
     with store.snapshot() as snapshot:
         stored = {name: w.t_end for name in snapshot.trace.recordings() if (w := snapshot.trace.last(name))}
     try:
@@ -78,8 +79,10 @@ def replay(
             window = _rest(whole, held, constants.frame_interval_s) if whole.t_start < held else whole
             if realtime and last_end is not None:
                 _pace(system, (window.t_end - last_end) / US)
-            messages = pipeline.step(window)
-            last_end = window.t_end
+            # The recording before has ended, as it did when they came one by one.
+            messages = pipeline.end() if going not in ("", window.recording) else []
+            messages += pipeline.step(window)
+            going, last_end = window.recording, window.t_end
             report.totals.count(messages)
             if recorder is not None:
                 recorder.write(window)

@@ -18,9 +18,9 @@ import sqlcipher3
 
 from storage import cipher, owner
 from storage.cipher import Secret
-from storage.connect import Connection, DriverError, connect, private_folder, translate
+from storage.connect import Connection, DriverError, connect, load_extension, private_folder, translate
 from storage.errors import StoreLocked, StoreUnreadable, StoreUnwritable
-from storage.keyframes import folder_of
+from storage.keyframes import KeyframeFolder, folder_of
 
 _BEFORE = ".before-"
 _PART = ".part"
@@ -60,6 +60,41 @@ def backup(db: Connection, source: Path, target: Path, key: Secret | None = None
     finally:
         _remove_file(part)
     return Copied(target, target.stat().st_size, frames, size, missing)
+
+
+def plain_copy(db: Connection, source: Path, target: Path, key: Secret | None = None) -> Copied:
+    """Copy a memory as one file that any SQLite reads, never encrypted, with its frames as plain pictures beside it.
+
+    `db` is a connection to `source` outside a transaction.  Raises StoreUnwritable, StoreLocked or StoreUnreadable.
+    """
+    _may_replace(source, target, key)
+    part, plain = (target.with_name(target.name + end) for end in (_PART, _PART + "2"))
+    try:
+        _page_copy(db, source, part, key)
+        _remove_file(plain)
+        os.close(os.open(plain, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        copy = _reopened(part, source, key)
+        try:
+            copy.execute("ATTACH ? AS plain KEY ''", (str(plain),))
+            copy.execute("SELECT sqlcipher_export('plain')").fetchone()
+        finally:
+            copy.close()
+        known = _frames_named(plain, None)
+        here, there = KeyframeFolder(folder_of(target)), KeyframeFolder(folder_of(source), key)
+        missing = tuple(name for name in known if not here.take(there, name))
+        _sync_file(plain)
+        plain.replace(target)
+        _sync_folder(target.parent)
+        _drop_others(here.root, set(known))
+    except DriverError as error:
+        raise translate(error, target) from error
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        _remove_file(part)
+        _remove_file(plain)
+    sizes = [here.path(name).stat().st_size for name in known if name not in missing]
+    return Copied(target, target.stat().st_size, len(sizes), sum(sizes), missing)
 
 
 def before_update(db: Connection, path: Path, step: str, key: Secret | None = None) -> Path:
@@ -184,6 +219,17 @@ def _page_copy(db: Connection, source: Path, part: Path, key: Secret | None) -> 
     finally:
         copy.close()
     _sync_file(part)
+
+
+def _reopened(part: Path, source: Path, key: Secret | None) -> Connection:
+    """A copy of `source`, with the key that opens it."""
+    copy = sqlcipher3.connect(str(part), isolation_level=None)
+    copy.execute("PRAGMA cipher_log_level = NONE")
+    salt, secret = cipher.salt_of(part), cipher.secret_for(source, key)
+    if salt is not None and secret is not None:
+        copy.execute(f"PRAGMA key = {cipher.clause(secret, salt)}")
+    load_extension(copy)
+    return copy
 
 
 def _frames_named(path: Path, key: Secret | None) -> list[str]:

@@ -253,8 +253,10 @@ class Store:
         with self._reading() as db:
             yield Merger(db)
 
-    def backup(self, target: Path) -> Copied:
+    def backup(self, target: Path, *, plain: bool = False) -> Copied:
         """Copy the memory with its keyframes to `target` while it is in use; see storage.backup.
+
+        `plain` leaves the encryption out: a file that any SQLite reads, frames that any viewer shows.
 
         Raises StoreUnwritable, StoreLocked or StoreUnreadable; nothing is left half written.
         """
@@ -262,7 +264,7 @@ class Store:
             raise StorageError("A memory that is kept in memory alone has nothing to back up: use --db.")
         db = self._borrow()
         try:
-            return backup.backup(db, self.path, target, self._key)
+            return (backup.plain_copy if plain else backup.backup)(db, self.path, target, self._key)
         finally:
             self._return(db)
 

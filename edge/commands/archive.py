@@ -1,4 +1,4 @@
-"""grove-edge encrypt, decrypt, rekey, backup, restore: the memory's file as a whole."""
+"""grove-edge encrypt, decrypt, rekey, backup, restore, export, import: the memory's file as a whole."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from edge import config as settings
-from edge.commands.common import DbOption, JsonOption, db_path, say
+from edge.commands.common import AtOption, DbOption, JsonOption, db_path, moment, open_for_growth, say, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
+    from storage import Store
     from storage.cipher import Secret
     from storage.cipher_swap import Progress, Swapped
 
@@ -142,6 +143,159 @@ def restore(
     if configured(settings.load()) is not None and not is_encrypted(path):
         lines.append("The backup was not encrypted, so the memory is not now: run grove-edge encrypt.")
     say({"db": str(path), **_copied(done)}, as_json, lines)
+
+
+def export(
+    db: DbOption = None,
+    when: AtOption = None,
+    canonical: Annotated[
+        bool,
+        typer.Option("--canonical", help="Every row of every stratum, one JSON line each, equal for equal memories."),
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write here (0600) instead of to the terminal.")] = None,
+    frames: Annotated[
+        bool, typer.Option("--frames", help="With --out: the keyframes too, as pictures in OUT.keyframes.")
+    ] = False,
+    sqlite: Annotated[
+        Path | None,
+        typer.Option(
+            "--sqlite",
+            help="Write everything as an SQLite file, not encrypted, its keyframes beside.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The memory as JSON lines: its trace in the trace format, with --canonical all rows; or as an SQLite file."""
+    import sys
+
+    from edge.errors import UsageError
+    from storage import Store
+
+    if sqlite is not None and (canonical or out is not None or when is not None or frames):
+        raise UsageError("--sqlite writes everything there is: it goes with --db and --json alone.")
+    if frames and (out is None or canonical):
+        raise UsageError("--frames goes with --out, for the trace.")
+    with Store.open(db_path(db), create=False, read_only=True) as store:
+        if sqlite is not None:
+            done = store.backup(sqlite, plain=True)
+            say(_copied(done), as_json, _copy_lines(f"Exported {db_path(db)} to {sqlite}", done))
+            return
+        lines = store.dump(moment(when)) if canonical else _trace_lines(store, moment(when))
+        if out is None:
+            sys.stdout.writelines(line + "\n" for line in lines)
+            return
+        with writing(out) as target:
+            target.writelines(line + "\n" for line in lines)
+        if frames:
+            _frames_out(store, moment(when), out)
+
+
+def import_(
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A trace (JSON lines), an exported SQLite file, or another memory.")
+    ],
+    db: DbOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in a trace or another memory; into a memory that is not there yet an SQLite file comes with the same ids."""
+    from edge.errors import MissingFile
+    from edge.recorder import check_trace
+    from storage.keyframes import KeyframeFolder, folder_of
+
+    path = db_path(db)
+    if not source.is_file():
+        raise MissingFile(f"There is no file {source}: check the path.")
+    with source.open("rb") as file:
+        is_trace = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    if not is_trace:
+        _import_memory(source, path, as_json)
+        return
+    from edge.replay import replay
+
+    config = settings.load()
+    checked = check_trace(source)
+    profile = checked.profile if checked.profile != "wear" else config.memory.profile
+    config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": profile})})
+    with open_for_growth(path, config) as (store, embed):
+        beside, missing = KeyframeFolder(folder_of(source)), 0
+        own = KeyframeFolder(folder_of(path))
+        for file_name in beside.files():
+            missing += not own.take(beside, file_name)
+        report = replay(source, store, embed, config, checked=checked)
+    new = report.totals
+    value = {"db": str(path), "windows": new.windows, "episodes": new.episodes, "skipped": report.skipped}
+    say(
+        value,
+        as_json,
+        [f"Imported {source}: {new.windows} windows, {new.episodes} episodes; {report.skipped} were here."],
+    )
+
+
+def _import_memory(source: Path, path: Path, as_json: bool) -> None:
+    from edge.keys import configured
+    from edge.merging import merge
+    from storage import Store
+    from storage.backup import restore as put
+    from storage.cipher import is_encrypted
+    from storage.cipher_swap import encrypt as swap
+
+    config = settings.load()
+    if not path.exists():
+        done = put(source, path)
+        secret = configured(config)
+        if secret is not None and not is_encrypted(path):
+            swap(path, secret)
+        say({"db": str(path), **_copied(done)}, as_json, _copy_lines(f"Imported {source} as {path}", done))
+        return
+    with (
+        Store.open(source, create=False, read_only=True) as other,
+        open_for_growth(path, config) as (store, embed),
+        _bar() as progress,
+    ):
+        merged = merge(store, other, embed, config, lambda n, total: progress("database", n, total))
+    value = {
+        "db": str(path),
+        "recordings": merged.recordings,
+        "windows": merged.windows,
+        "episodes": merged.episodes,
+        "alerts": merged.services,
+        "keyframes": merged.keyframes,
+        "here": list(merged.here),
+        "missing": list(merged.missing),
+    }
+    took = f"{merged.recordings} recordings, {merged.windows} windows, {merged.episodes} episodes"
+    lines = [f"Took {took}, {merged.keyframes} keyframes of {source}; {len(merged.here)} recordings were here."]
+    if merged.missing:
+        lines.append(f"{len(merged.missing)} keyframes it names were not there, the first is {merged.missing[0]}.")
+    say(value, as_json, lines)
+
+
+def _trace_lines(store: Store, when: int | None) -> Iterator[str]:
+    """Windows as lines of a trace, in the order in which they came: importing them gives the same ids."""
+    import json
+
+    from edge.recorder import to_line
+
+    config = settings.load()
+    interval = config.memory.growth(config.memory.profile).frame_interval_s
+    with store.snapshot(when) as snapshot:
+        newest = snapshot.trace.newest_stored()
+        last = 0 if newest is None else newest.id
+        for start in range(1, last + 1, 500):
+            for window in snapshot.trace.span(start, min(start + 499, last)):
+                yield json.dumps(to_line(window, interval), ensure_ascii=False)
+
+
+def _frames_out(store: Store, when: int | None, out: Path) -> None:
+    from storage.keyframes import KeyframeFolder, folder_of
+
+    if store.path is None:
+        return
+    there, here = KeyframeFolder(folder_of(store.path)), KeyframeFolder(folder_of(out))
+    with store.snapshot(when) as snapshot:
+        for keyframe in snapshot.trace.keyframes():
+            here.take(there, keyframe.file)
 
 
 def _present(key_file: Path | None) -> Secret:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,15 +13,13 @@ from edge.commands.common import (
     JsonOption,
     ToOption,
     at,
-    db_path,
     emit,
     moment,
     reading,
     reference,
     say,
-    writing,
 )
-from storage import Snapshot, Store
+from storage import Snapshot
 from storage.records import Decision, Episode, Service
 
 NOTHING = "Nothing there. (Is the range right, and is this the memory you mean? See --db.)"
@@ -189,40 +185,6 @@ def why(
     with reading(db) as snapshot:
         found = explain(snapshot, reference(ref, "a"))
         say(found.to_json(), as_json, found.lines())
-
-
-def export(
-    db: DbOption = None,
-    when: AtOption = None,
-    canonical: Annotated[
-        bool,
-        typer.Option("--canonical", help="Every row of every stratum, one JSON line each, equal for equal memories."),
-    ] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write here (0600) instead of to the terminal.")] = None,
-) -> None:
-    """The memory as JSON lines: its trace in the trace format, or with --canonical all of it."""
-    import sys
-
-    with Store.open(db_path(db), create=False, read_only=True) as store:
-        lines = store.dump(moment(when)) if canonical else _trace_lines(store, moment(when))
-        if out is None:
-            sys.stdout.writelines(line + "\n" for line in lines)
-            return
-        with writing(out) as target:
-            target.writelines(line + "\n" for line in lines)
-
-
-def _trace_lines(store: Store, when: int | None) -> Iterator[str]:
-    import json
-
-    from edge import config as settings
-    from edge.recorder import to_line
-
-    config = settings.load()
-    interval = config.memory.growth(config.memory.profile).frame_interval_s
-    with store.snapshot(when) as snapshot:
-        for window in snapshot.trace.windows():
-            yield json.dumps(to_line(window, interval), ensure_ascii=False)
 
 
 def _episode_rows(snapshot: Snapshot, start: int | None, end: int | None) -> list[dict[str, Any]]:
