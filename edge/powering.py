@@ -38,12 +38,15 @@ RESTORE_US = 24 * 3600 * US  # an older power log tells nothing of the present d
 def begin(runtime: Runtime) -> None:
     """Take up what the memory keeps of the session before: a pause, the chosen mode, the levels already warned of."""
     with runtime.store.snapshot() as snapshot:
-        still, runtime.choice, last = paused(snapshot), chosen_mode(snapshot), snapshot.patience.last_power()
+        left_s = paused(snapshot, runtime.wall.now())
+        runtime.choice, last = chosen_mode(snapshot), snapshot.patience.last_power()
+    still = left_s is not None
     if last is not None and last.warned and 0 <= runtime.wall.now() - last.t <= RESTORE_US:
         runtime.power = replace(runtime.power, warned=frozenset(map(int, last.warned.split())))
     if runtime.glasses is not None:
         runtime.glasses.companion = replace(runtime.glasses.companion, power=runtime.power, paused=still)
-    if still:
+    if left_s is not None:
+        runtime.awake_at = None if left_s == 0 else runtime.wall.mono() + round(left_s * US)
         runtime.hold(True)
 
 
@@ -105,8 +108,10 @@ def pause(runtime: Runtime, still: bool) -> None:
     """The wearer's pause: at once, and kept for the next start.  Callable from any thread."""
     if not still:
         runtime.hold(False)
+    awake = runtime.awake_at if still else None
+    seconds = None if awake is None else max(1.0, (awake - runtime.wall.mono()) / US)
     try:
-        Wishing(runtime.store, runtime.wall).pause(still)
+        Wishing(runtime.store, runtime.wall).pause(still, seconds)
     except StorageError as error:  # it holds all the same, until a restart
         _log.error("pause_not_kept", cause=error)
     if still:

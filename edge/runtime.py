@@ -311,7 +311,8 @@ class Runtime:
                 self._warn(frame.t, self.watch.quick(frame), ())
             if isinstance(taken, Sampled):
                 self._warn(taken.frame.t, (), self.watch.read(taken.frame))
-                self._warn(taken.frame.t, self.watch.whole(taken.frame), ())
+                if not stop.is_set():
+                    self._warn(taken.frame.t, self.watch.whole(taken.frame), ())
 
     def _make_warnings(self, stop: threading.Event) -> None:
         """The words of every warning there is, made ahead: danger does not wait for the voice."""

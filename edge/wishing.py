@@ -60,9 +60,9 @@ class Wishing:
         until = self._wish("snooze", f"{kind}:{name}", "" if seconds is None else "on", seconds)
         return {"snooze": f"{kind}:{name}", "on": seconds is not None, "until": self._shown(until)}
 
-    def pause(self, still: bool) -> dict[str, Any]:
-        """Record nothing until told otherwise, also after a restart."""
-        self._wish("pause", value="on" if still else "")
+    def pause(self, still: bool, seconds: float | None = None) -> dict[str, Any]:
+        """Record nothing for so long (None: until told otherwise), also after a restart."""
+        self._wish("pause", value="on" if still else "", seconds=seconds if still else None)
         return {"paused": still}
 
     def mode(self, mode: Mode | None) -> dict[str, Any]:
@@ -104,10 +104,15 @@ def said_last(snapshot: Snapshot, now: int, within_s: float = RECENT_S) -> int |
     return max(said, key=lambda d: (d.t, d.id)).service_id if said else None
 
 
-def paused(snapshot: Snapshot) -> bool:
-    """Whether the wearer's last word was to record nothing."""
+def paused(snapshot: Snapshot, now: int) -> float | None:
+    """Seconds for which nothing is to be recorded: 0 until told otherwise, None when the wearer's last word was to go on."""
     wish = snapshot.patience.wish("pause")
-    return wish is not None and wish.value == "on"
+    if wish is None or wish.value != "on":
+        return None
+    if wish.until is None:
+        return 0.0
+    left = min(wish.until - now, wish.until - wish.t) / US
+    return left if left > 0 else None
 
 
 def chosen_mode(snapshot: Snapshot) -> Mode | None:
@@ -133,7 +138,7 @@ def in_force(snapshot: Snapshot, settings: Alerts, now: int, offset_s: int) -> d
             for (kind, target), w in newest.items()
             if kind == "snooze"
         ],
-        "paused": paused(snapshot),
+        "paused": paused(snapshot, now) is not None,
         "mode": chosen_mode(snapshot) or "auto",
         "learned": {
             kind: round(leaning.net, 2)
