@@ -66,6 +66,16 @@ class Errands:
         """
         return self._ask(lambda: self._forget(runtime, wish))
 
+    def finish(self, runtime: Runtime) -> dict[str, Any]:
+        """Finish erasures that had to wait, for a reader of an older state or for room on the disk."""
+        return self._ask(
+            lambda: {
+                "finished": len(
+                    forgetting.resume(runtime.store, runtime.engines.text_embedding().embed, runtime.config)
+                )
+            }
+        )
+
     def left_of(self, runtime: Runtime, window: Window) -> Window | None:
         """What may be stored of a window that was on its way when something was forgotten."""
         left: Window | None = window

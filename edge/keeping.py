@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge.clock import US, SystemClock
 from edge.config import Config
+from edge.errors import ControlError
 from edge.logs import Log
 from edge.memory.retention import Pass, Retention, Trust
 from edge.messages import Health
@@ -46,8 +47,13 @@ def run(runtime: Runtime, stop: threading.Event) -> None:
             continue
         due, earliest = mono + round(runtime.config.retention.every_s * US), mono + round(AGAIN_S * US)
         try:
+            if runtime.store.erasures():
+                runtime.errands.finish(runtime)
             done = keeper.step(now, trusted=trusted, tiered=runtime.live and may_tidy(runtime))
-        except StorageError as error:  # told by the memory service already; the next pass may fare better
+        except (
+            StorageError,
+            ControlError,
+        ) as error:  # told by the memory service already; the next pass may fare better
             _log.warning("retention_failed", cause=error)
             continue
         _note(runtime, done, now)

@@ -173,6 +173,8 @@ class Eraser:
         gone = Deleted(files=[r[0] for r in self._db.execute("SELECT file FROM keyframe")])
         vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
         for rule in self._rules():
+            if rule.own:
+                continue
             self._note(rule, "1")
             if rule.table in vec_of:
                 self._drop_vectors(vec_of[rule.table], rule.table, "1")

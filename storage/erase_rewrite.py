@@ -7,7 +7,7 @@ to cite the same thing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
@@ -122,9 +122,19 @@ class Rewriter:
         )
         self._vector("moment_vec", moment.id, vector)
 
+    def reserve(self, patterns: Iterable[int]) -> None:
+        """Keep the ids of patterns that are to be grown again, so that no new one takes them."""
+        self._db.executemany("INSERT OR IGNORE INTO pattern(id, known) VALUES (?, 0)", [(p,) for p in patterns])
+
     def pattern(self, pattern_id: int, known: Us) -> None:
         """A pattern whose first version is still to be written again."""
-        self._db.execute("INSERT OR IGNORE INTO pattern(id, known) VALUES (?, ?)", (pattern_id, known))
+        self._db.execute("UPDATE pattern SET known = ? WHERE id = ?", (known, pattern_id))
+
+    def release(self) -> None:
+        """Patterns that nothing was left of go."""
+        self._db.execute(
+            "DELETE FROM pattern WHERE NOT EXISTS (SELECT 1 FROM pattern_version v WHERE v.pattern_id = pattern.id)"
+        )
 
     def within(self, start: Us, end: Us) -> list[int]:
         """Ids of the windows that lie whole in [start, end)."""

@@ -45,12 +45,16 @@ def _orphan(parent: str, column: str, key: str = "id") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """How the rows of a table follow: they go under `where`; `texts` are its columns of words, `key` what names a row."""
+    """How the rows of a table follow: they go under `where`; `texts` are its columns of words, `key` what names a row.
+
+    `own` marks what the owner has set, which stays when everything else goes.
+    """
 
     table: str
     where: str
     texts: tuple[str, ...] = ()
     key: str = "x.id"
+    own: bool = False
 
 
 FOLLOWS: tuple[Follows, ...] = (
@@ -141,6 +145,7 @@ FOLLOWS: tuple[Follows, ...] = (
     Follows("keyframe_look", _orphan("keyframe", "keyframe_id"), key="x.keyframe_id"),
     Follows("keyframe_tier", _orphan("keyframe", "keyframe_id"), key="x.keyframe_id"),
     Follows("pin", cites("x.ref", whole=True), key="x.ref"),
+    Follows("wish", "0", ("target", "value"), own=True),  # quiet hours, snoozes: they go when they name what goes
     Follows("recording", "NOT EXISTS (SELECT 1 FROM window o WHERE o.recording_id = x.id)"),
 )
 
@@ -165,7 +170,6 @@ EXEMPT: dict[str, Exempt] = {
     "segment": Exempt("a stretch of the search index: a trigger takes it away with any row it covers"),
     "segment_column": Exempt("goes with its segment, by trigger"),
     "posting": Exempt("goes with its segment, by trigger"),
-    "wish": Exempt("what the owner has set: quiet hours, snoozes, how often to speak"),
     "procedure": Exempt("names of the step lists the owner has loaded"),
     "procedure_version": Exempt("the step lists themselves, from files of the owner's"),
 }

@@ -234,8 +234,10 @@ class _Taking:
         for episode_id, left in made.episodes.items():
             if left:
                 self._moments(tx.rewrite.episodes.get(episode_id), left, spare[episode_id])
+        tx.rewrite.reserve(made.patterns)
         for pattern_id, known in made.patterns.items():
             self._regrow(pattern_id, known, joined[pattern_id])
+        tx.rewrite.release()
         forget_context.make_again(tx, grounds, made.episodes, list(made.patterns), self._embed)
         tx.erase.clean()
         return deleted

@@ -10,7 +10,7 @@ import pytest
 from storage_support import SPACE, US, grow, vector
 
 from storage import Store
-from storage.erase import Marks, unnamed
+from storage.erase import Deleted, Marks, unnamed
 from storage.erase_bytes import files_of, prove, scrub, survivors
 from storage.erase_finish import finish
 from storage.erase_rules import EXEMPT, FOLLOWS
@@ -55,7 +55,7 @@ def test_texts_of_a_table_are_searched_or_it_holds_none() -> None:
         "view": {"made_by"}, "correction": {"ref", "kind"}, "correction_version": {"state"},
         "correction_effect": {"ref", "kind"}, "relation": {"type"}, "node": {"kind"}, "fact_support": {"ref"},
         "fact": {"kind", "made_by"}, "fact_version": {"state"}, "keyframe_look": {"model"}, "keyframe_tier": {"tier"},
-        "standing": {"kind"}, "standing_event": {"kind"}, "pin": {"ref"},
+        "standing": {"kind"}, "wish": {"kind"}, "standing_event": {"kind"}, "pin": {"ref"},
     }  # fmt: skip
     with Store.open(None) as store, store.exclusive() as db:
         for rule in FOLLOWS:
@@ -124,6 +124,27 @@ def test_remains_are_found_and_scrubbing_removes_them(tmp_path: Path) -> None:
             proof = prove(made, files_of(path))
         assert proof.found == [] and proof.texts == 50 and proof.files >= 1
         assert store.integrity() == []
+
+
+def test_a_large_file_is_written_anew_only_where_something_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.erase_finish.LARGE", 0)
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE) as store:
+        grow(store, 5, 50)
+        with store.snapshot() as snapshot:
+            episode = snapshot.episodes.between()[2]
+            windows = {w.id for w in snapshot.trace.span(episode.first_window, episode.last_window)}
+            touched = {e.id for w in windows if (e := snapshot.episodes.of_window(w)) is not None}
+        with store.transaction() as tx:
+            number = tx.erase.ask(5 * US, "range", {})
+        needles = erase(store, windows, dict.fromkeys(touched, True))
+        with store.transaction() as tx:
+            tx.erase.rows_gone(number, Deleted())
+        end = finish(store, store.erasures()[0], needles, None)
+        assert end.done and end.proof is not None and end.proof.found == []
+        assert end.proof.vectors > 0
 
 
 def test_it_waits_for_readers_and_is_finished_later(tmp_path: Path) -> None:
