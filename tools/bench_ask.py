@@ -93,7 +93,8 @@ def measure(db: Path, questions: Path, each: int, seed: int, slow: int) -> list[
             runs = snapshot.lookup.stretches(last.t_end - 12 * MONTH_US)
         now, offset_s = last.t_end + 60 * US, last.offset_s
         asked = drawn(questions, each, runs, offset_s, seed)
-        for number, one in enumerate([*asked[:5], *asked]):
+        warm = asked[:5]  # these load what a running device has loaded
+        for number, one in enumerate([*warm, *asked]):
             begin = perf_counter()
             with store.snapshot(now) as snapshot:
                 try:
@@ -110,7 +111,7 @@ def measure(db: Path, questions: Path, each: int, seed: int, slow: int) -> list[
                 except QuestionError:
                     kind = "refused"
             ms = (perf_counter() - begin) * 1e3
-            if number >= 5:  # the first few load what a running device has loaded
+            if number >= len(warm):
                 taken.setdefault(one.type, []).append(ms)
                 every.append((ms, kind, one.text))
     for ms, kind, text in sorted(every, reverse=True)[:slow]:

@@ -92,7 +92,7 @@ def ask(corpus: Corpus, captions: Counter[str], embed: source.Bulk, count: int, 
     often = Counter(
         w for text, n in captions.items() for w in re.findall(r"[a-z]{3,}", text.lower()) for _ in range(min(n, 9))
     )
-    rare = [w for w, n in often.items() if n <= 6]
+    rare = [w for w, _ in often.most_common()][len(often) // 3 :]
     common = [w for w, _ in often.most_common(60) if w not in {"the", "and", "with", "that"}]
     made: dict[str, list[Question]] = {r: [] for r in RANGES}
     for n in range(count):
