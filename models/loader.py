@@ -144,6 +144,20 @@ def _microwake(model_id: str, stem: str) -> Build:
     return build
 
 
+def _own_wake_word(path: str) -> Build:
+    """A wake word of the user's own, named by the path of its .tflite file; its JSON lies beside it."""
+
+    def build(_files: Files, _options: LoadOptions) -> roles.Model:
+        file = Path(path).expanduser()
+        config = file.with_suffix(".json")
+        for needed in (file, config):
+            if not needed.is_file():
+                raise ModelMissingError(f"There is no wake-word file {needed}; correct voice.wake_words.")
+        return MicroWake(file, config, model_id=file.stem)
+
+    return build
+
+
 def _piper(files: Files, options: LoadOptions) -> roles.Model:
     return Piper(files["en_US-joe-medium.onnx"], files["en_US-joe-medium.onnx.json"], threads=options.threads)
 
@@ -302,6 +316,8 @@ class Loader:
         backend = BACKENDS.get(model_id)
         if backend is None and model_id.endswith(".gguf"):
             backend = Backend(("language", "vision_language"), _gguf(model_id), has_files=False)
+        if backend is None and model_id.endswith(".tflite"):
+            backend = Backend(("wake_word",), _own_wake_word(model_id), has_files=False)
         if backend is None or role.name not in backend.roles:
             able = sorted(i for i, b in BACKENDS.items() if role.name in b.roles)
             raise UnknownModelError(

@@ -8,24 +8,23 @@ from edge.voice.echo import LIKE, Canceller
 
 ON = 0.6  # chance of speech
 STEPS, OF = 4, 5  # so many of the last: 130 to 160 ms
-SETTLE = 19  # steps (0.6 s) in which an echo whose delay is not known yet is looked for
+SETTLE = 44  # steps of the canceller (0.7 s) in which its own voice is looked for when it begins to talk
 
 
 class OverVoice:
     """Not for several threads at once."""
 
     def __init__(self) -> None:
-        self._talked = 0  # steps the device has been heard without a break
         self._recent: deque[bool] = deque(maxlen=OF)
 
     def chance(self, heard: float, echo: Canceller) -> float:
         """The chance that it is somebody else who speaks, of the chance that anybody does."""
         if not echo.talking:
-            self._talked = 0
             return heard
-        self._talked += 1
-        if echo.delay is None:  # nothing of the device has reached the microphone so far
-            return heard if self._talked > SETTLE and echo.likeness < LIKE else 0.0
+        if not echo.placed:  # nothing of the device has reached the microphone since it began to talk
+            return heard if echo.talked > SETTLE and echo.seemed < LIKE else 0.0
+        if echo.talked <= SETTLE and not echo.settled:
+            return 0.0
         return heard if echo.foreign else 0.0
 
     def begun(self, chance: float) -> bool:
@@ -38,5 +37,4 @@ class OverVoice:
 
     def quiet(self) -> None:
         """The device is silent."""
-        self._talked = 0
         self._recent.clear()

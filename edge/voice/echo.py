@@ -27,11 +27,20 @@ KEEP_S = 40  # seconds of own voice that are kept, said and to be said
 SEARCH = (-0.1, 0.9)  # where the echo may lie behind the hand-over to the player, seconds
 LOOK_S = 0.4  # of microphone sound that is compared
 EVERY = 8  # steps between two looks
-LIKE = 0.3  # correlation from which the microphone is said to hear the device
+LIKE = 0.5  # correlation from which the microphone is said to hear the device: two voices alike reach 0.4 by chance
+AGAIN = 0.35  # the same where two looks in a row find the same delay
 TAIL_S = 0.35  # how long a room answers after the last word
-JUMP = 5.0  # times the usual share of what is left over: somebody else speaks
+MATCH = 1024  # samples (64 ms) that are compared with what was said in them
+ECHO = 0.85  # correlation from which sound is the device's voice and nothing else
+SAME = 2  # samples by which two delays may differ and be one
+JUMP = 3.0  # times what is left over at the most: somebody else speaks
+LEAST = 0.04  # share of the power that a filter is taken to leave over even when it does better
+ABOVE = 12.0  # times the power of the quietest moments: it is somebody, not the room
+HOLD = 8  # steps (130 ms) that a voice is taken to go on in the gaps between its sounds
 CHANGED = 60  # steps (1 s) of that after which the way of the echo may have changed instead
-LEARNT = 0.3  # usual share of what is left over from which the filter counts as learnt
+WELL = 0.16  # share of the power that a filter which does well leaves over: 8 dB
+SETTLED = 12  # steps (0.2 s) of that after which it counts as settled
+UNLIKE = 0.6  # correlation under which sound is not the device's voice alone
 _STEP = 0.5
 _QUIET = 1e-4  # root mean square under which there is nothing to hear
 
@@ -44,11 +53,14 @@ class OwnVoice:
     def __init__(self) -> None:
         self._ring = np.zeros(KEEP_S * RATE, np.float32)
         self._lock = threading.Lock()
+        self.runs = 0  # how often it began to talk
         self._end = -(10**12)  # place after the last sample that was handed to the player
 
     def add(self, pcm: Pcm, mono: int) -> None:
         """A piece was handed to the player at `mono`; pieces that follow each other in time are joined to the sample."""
         with self._lock:
+            if place(mono) > self._end:
+                self.runs += 1
             start = max(place(mono), self._end)
             if start > place(mono) + KEEP_S * RATE // 4:  # the player runs ahead of real time, as into a file
                 start = place(mono)
@@ -65,10 +77,10 @@ class OwnVoice:
                 self._put(at, np.zeros(self._end - at, np.float32))
                 self._end = at
 
-    def active(self, start: int, end: int) -> bool:
-        """Whether any of it may be heard between two places, with the room's answer."""
+    def active(self, start: int, end: int, delay: int | None = None) -> bool:
+        """Whether any of it may be heard between two places, with the room's answer; `delay`: how late, if known."""
         with self._lock:
-            slack = round((SEARCH[1] + TAIL_S) * RATE)
+            slack = (round(SEARCH[1] * RATE) if delay is None else delay) + round(TAIL_S * RATE)
             return start < self._end + slack and end > self._end - len(self._ring)
 
     def read(self, start: int, count: int) -> Pcm:
@@ -98,24 +110,39 @@ class Canceller:
         self._steps = 0
         self.delay: int | None = None  # samples the echo lies behind the hand-over; None until it was found
         self.likeness = 0.0  # of the microphone and the device's voice in the last look, 0-1
+        self.seemed = 0.0  # likeness, held for about a second: in the gaps between words there is nothing to compare
+        self._found = -(10**9)  # delay the last look found
         self.removed_db = 0.0  # how much quieter the rest is, over the last quarter of a second
+        self.match = 0.0  # of the last 64 ms and what the device said in them, 0-1
+        self.talked = 0  # steps since it began to talk
+        self._run = 0
+        self.learnt = False  # whether the filter has ever settled
+        self.placed = False  # whether the delay was found since the device began to talk
         self.talking = False  # whether the device can be heard now
         self._power_in = self._power_out = 0.0
+        self._floor = 1e-6
         self._forget()
 
     def step(self, mic: Pcm, start: int) -> Pcm:
         """Take BLOCK samples that begin at the place `start`; gives as many without the device's voice."""
         self._mic = np.concatenate([self._mic[len(mic) :], mic])
-        self.talking = self._own.active(start, start + len(mic))
+        self.talking = self._own.active(start, start + len(mic), self.delay if self.learnt else None)
+        self.talked = self.talked + 1 if self.talking and self._own.runs == self._run else 0
+        if not self.talked:
+            self.placed, self._good, self._held, self._run = False, 0, 0, self._own.runs
         if not self.talking:
-            self.likeness = self.removed_db = 0.0
+            self._hush(_power(mic))
+            self.likeness = self.seemed = self.removed_db = 0.0
             self._power_in = self._power_out = 0.0
             return mic
         self._steps += 1
         if self._steps % EVERY == 0:
             self._look(start + len(mic))
+            self.seemed = max(self.likeness, 0.9 * self.seemed)
         if self.delay is None:
             return mic
+        said = self._own.read(start - self.delay + BLOCK - MATCH, MATCH)
+        self.match = _alike(self._mic[-MATCH:], said)
         reference = self._own.read(start - self.delay + LEAD, BLOCK)
         rest = self._subtract(mic, reference)
         self._power_in = 0.94 * self._power_in + 0.06 * _power(mic)
@@ -126,9 +153,7 @@ class Canceller:
     @property
     def foreign(self) -> bool:
         """While the device talks: whether the microphone holds more than the device's voice."""
-        if self._left >= LEARNT:  # not learnt yet: what is like the device is the device
-            return self.likeness < LIKE
-        return self._foreign >= 2
+        return self._held > 0
 
     def _look(self, end: int) -> None:
         """Where in the device's voice the microphone's last moments lie."""
@@ -152,11 +177,15 @@ class Canceller:
         best = int(np.argmax(likeness))
         self.likeness = float(likeness[best])
         delay = first + span - best
-        if self.likeness >= LIKE and (self.delay is None or abs(delay - self.delay) > LEAD // 2):
-            if self.delay is not None and self.removed_db > 6.0:
-                return  # the filter does well: the look erred, as on a held vowel
+        again = self.likeness >= AGAIN and abs(delay - self._found) <= BLOCK // 8
+        self._found = delay
+        if self.likeness >= LIKE or again:
+            self.placed = True
+            if self.delay is not None and (abs(delay - self.delay) <= SAME or self.removed_db > 6.0):
+                return  # it is known; where the filter does well the look erred, as on a held vowel
             self.delay = delay
-            if self._left < LEARNT:
+            self._held = self._good = 0
+            if self.learnt:
                 return  # the way through the room is as it was, only the device's buffers are not
             self._forget()
             gain = float(found[best]) / max(float(energy[best]), 1e-6)  # most of the echo is one loud copy
@@ -172,7 +201,10 @@ class Canceller:
         self._before = np.zeros(BLOCK, np.float32)
         self._power_x = np.zeros(BLOCK + 1, np.float32)
         self._error_work = self._error_learn = 0.0
-        self._left = 1.0  # usual share of the power that is left over
+        self._good = 0  # steps in which the filter did well since it began to talk
+        self._left = 1.0  # share of the power that is left over in the filter's worse moments
+        self._fast_in = self._fast_left = 0.0
+        self._held = 0  # steps for which somebody counts as speaking still
         self._foreign = 0  # steps in a row with much more left over than that
 
     def _subtract(self, mic: Pcm, reference: Pcm) -> Pcm:
@@ -196,19 +228,46 @@ class Canceller:
         return rest_work if _power(rest_work) < power else mic
 
     def _somebody(self, power: float, left: float) -> bool:
-        """Whether much more is left over than usual, so that somebody else speaks: learning would harm then.
+        """Whether somebody else speaks, so that learning would harm.
 
-        When it stays so and yet all that is heard is like the device's voice, the way of the echo has changed.
+        A filter that has settled since the device began to talk leaves little over: much more than usual is somebody.
+        One that has not tells nothing; then somebody speaks where the sound is little like what the device says.
         """
+        self._fast_in += 0.3 * (power - self._fast_in)
+        self._fast_left += 0.3 * (left - self._fast_left)
+        self._held = max(0, self._held - 1)
         if power < _QUIET**2:
             return False
-        share = left / power
-        if share > JUMP * self._left and left > 10 * _QUIET**2:
+        share = self._fast_left / self._fast_in
+        self._hush(left)
+        loud, heard = self._fast_left > ABOVE * self._floor, self._fast_in > ABOVE * self._floor
+        if self.settled:
+            odd = loud and share > JUMP * self._left
+        else:
+            odd = loud and share > 0.5 and self.match < UNLIKE
+            self._good += heard and share < WELL
+            if self._good >= SETTLED:
+                self.learnt, self._left = True, WELL
+        if odd:
             self._foreign += 1
-            return self._foreign < CHANGED or self.likeness < 0.9
+            if self._foreign >= 2:
+                self._held = HOLD
+            if self._foreign >= CHANGED and self.likeness >= ECHO:
+                self._good = self._foreign = 0  # the device alone, by another way than was learnt
+            return True
         self._foreign = 0
-        self._left += 0.03 * (share - self._left)
+        if self.settled and heard:
+            self._left = max(LEAST, self._left + (0.2 if share > self._left else 0.01) * (share - self._left))
         return False
+
+    @property
+    def settled(self) -> bool:
+        """Whether the filter has done well since the device began to talk."""
+        return self._good >= SETTLED
+
+    def _hush(self, power: float) -> None:
+        """Follow the power of the quietest moments: down at once, up slowly (twofold in five seconds)."""
+        self._floor = min(power, self._floor * 1.0022) + 1e-12
 
     def _predict(self, weights: Spectrum) -> Pcm:
         echo = np.fft.irfft((weights * self._past).sum(axis=0), 2 * BLOCK)[BLOCK:]
@@ -227,6 +286,12 @@ class Canceller:
 def place(mono: int) -> int:
     """The sample a monotonic time in microseconds falls on."""
     return mono * RATE // US
+
+
+def _alike(a: Pcm, b: Pcm) -> float:
+    """Correlation of two stretches of sound, 0-1."""
+    scale = float(np.dot(a, a)) * float(np.dot(b, b))
+    return abs(float(np.dot(a, b))) / float(np.sqrt(scale)) if scale > 1e-12 else 0.0
 
 
 def _power(pcm: Pcm) -> float:

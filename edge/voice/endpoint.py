@@ -39,12 +39,21 @@ class Endpoint:
     """One turn's ear.  `on` begins speech, `off` keeps it going: chances of the voice detector."""
 
     def __init__(
-        self, patience: Patience, *, deaf_s: float = 0.0, on: float = 0.5, off: float = 0.35, begin_s: float = 0.16
+        self,
+        patience: Patience,
+        *,
+        deaf_s: float = 0.0,
+        begun: bool = False,
+        on: float = 0.5,
+        off: float = 0.35,
+        begin_s: float = 0.16,
     ) -> None:
-        """`deaf_s`: speech this early does not count as begun; the end of the wake word lies there."""
+        """`deaf_s`: speech this early does not count as begun; the end of the wake word lies there.  `begun`: somebody
+        speaks already.
+        """
         self.steps = 0  # since the turn began
         self.spoken_to = 0  # the step after the last one with speech
-        self.began = False
+        self.began = begun
         self.need_s = patience.usual_s
         self._patience, self._on, self._off = patience, on, off
         self._deaf, self._begin = _steps(deaf_s), _steps(begin_s)

@@ -38,6 +38,7 @@ FRAME = 512  # samples of one step: 32 ms
 FRAME_US = FRAME * US // SPEECH_RATE
 LOST_US = 3 * US // 10  # a hole in the sound beyond which streams begin anew
 DEAF_US = US  # a turn in which no sound came for so long is over
+DRIFT = 2000  # one part in so many by which two clocks may part
 RING = 63  # frames kept before a turn: 2 s
 _WAIT_S = 0.05
 
@@ -76,13 +77,15 @@ class Listener:
         self._talk = Talk(voice, mind, clock, settings.volume, self._expect)
         self._echo = Canceller(own or OwnVoice())
         self._over = OverVoice()
-        self._ambient = Ambient(settings.volume)
+        self._ambient = Ambient()
+        voice.gain = settings.volume
         self._decoder = Worker("voice-asr", clock)
         self._ring: deque[Pcm] = deque(maxlen=RING)
         self._sound: list[Pcm] = []  # of the turn under way
         self._pre = 0  # frames of it from before the turn began
         self._rest: Pcm = np.zeros(0, np.float32)
         self._next: int | None = None  # wall time at which the next sound is due
+        self._lag: int | None = None  # monotonic time less the sound's own
         self._heard_at: int | None = None  # monotonic time of the last sound
         self._problem = ""
         self.timing = Timing()
@@ -155,10 +158,15 @@ class Listener:
             if self._next is not None:
                 _log.debug("sound_lost", seconds=round((sound.t - self._next) / US, 2))
             self._rest = np.zeros(0, np.float32)
+            self._lag = None
             self._hearing.ears.reset()
-        self._next = sound.t + len(sound.pcm) * US // SPEECH_RATE
+        length = len(sound.pcm) * US // SPEECH_RATE
+        self._next = sound.t + length
+        # From the sound's own time to the monotonic one by its quickest way here: a busy machine hands it on late.
+        late = now - self._next
+        self._lag = late if self._lag is None else min(late, self._lag + length // DRIFT)
         pcm = np.concatenate([self._rest, sound.pcm])
-        begin = now - len(pcm) * US // SPEECH_RATE  # monotonic
+        begin = self._next + self._lag - len(pcm) * US // SPEECH_RATE  # monotonic
         count = len(pcm) // FRAME
         for i in range(count):
             wall = self._next - (len(pcm) - (i + 1) * FRAME) * US // SPEECH_RATE

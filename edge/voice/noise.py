@@ -14,9 +14,8 @@ _FALL, _RISE = 0.02, 0.002  # a floor follows silence at once and noise slowly: 
 class Ambient:
     """The level between the words, from frames of 32 ms."""
 
-    def __init__(self, volume: float) -> None:
+    def __init__(self) -> None:
         self.level_db = -50.0
-        self._volume = volume
 
     def take(self, pcm: Pcm) -> None:
         """One frame in which the device itself is silent."""

@@ -222,6 +222,12 @@ class VoiceService:
             self._maker.prepare(parts[0])
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is being said and nothing waits here; what is on the bus is not looked at."""
+        with self._changed:
+            return self._now is None and not (len(self._queue) or self._chimes or self._chiming)
+
+    @property
     def last(self) -> Say | None:
         """What was said last, as far as it came."""
         return self._last

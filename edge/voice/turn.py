@@ -181,7 +181,7 @@ class Turns:
         elif kind == "reply":
             patience = replace(patience, first_s=REPLY_S)
         # The wake word's own tail is no question; over the device's voice somebody has begun already.
-        self._ear = Endpoint(patience, deaf_s=0.1 if kind == "wake" else 0.0)
+        self._ear = Endpoint(patience, deaf_s=0.1 if kind == "wake" else 0.0, begun=kind == "barge")
         pre = {"wake": PRE_S, "barge": BARGE_PRE_S}.get(kind, 0.2)
         actions: list[Action] = [Hold(), Open(self._number, kind, pre)]
         if kind != "barge" and self._chimes:
@@ -226,7 +226,7 @@ class Turns:
     @property
     def _complete(self) -> bool:
         """Whether what was decoded covers all that was said."""
-        return self._decoded >= self._ear.spoken_to > 0
+        return self._decoded >= max(1, self._ear.spoken_to)
 
     def _ended(self) -> list[Action]:
         """Silence for as long as the words so far call for: act, once they are all decoded."""

@@ -147,7 +147,7 @@ def test_what_is_played_into_the_virtual_microphone_is_heard(
     pump.open(OPEN)
     assert pump.read(10) is not None
     with subprocess.Popen(["paplay", "--device=micfeed", str(wav)]) as player:
-        heard = [sound for _ in range(30) if (sound := pump.read(5)) is not None]
+        heard = [sound for _ in range(100) if (sound := pump.read(5)) is not None]
         player.kill()
     pump.close()
     assert all(abs(b.t - a.t - len(a.pcm) * US // 16_000) <= 20 for a, b in pairwise(heard))

@@ -1,0 +1,219 @@
+"""A conversation without a sound card: a voice that speaks to the device, and what the device answers.
+
+Sound goes in block by block in real time, as a microphone gives it; what the device plays is kept where it fell, and may
+be mixed into the microphone as a room would do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from edge.bus import Bus
+from edge.clock import US, SystemClock
+from edge.messages import Say, Sound
+from edge.voice.echo import OwnVoice
+from edge.voice.hearing import Hearing
+from edge.voice.intent import Intent
+from edge.voice.listener import Listener, Settings
+from edge.voice.mind import Moment, Reply
+from edge.voice.pcm import resample, to_float
+from edge.voice.player import Played
+from edge.voice.service import VoiceService
+from models import ASR, TTS, VAD, WAKE_WORD, Loader
+from models.roles import AudioChunk
+
+RATE = 16_000
+BLOCK = 512
+
+
+class Mouth:
+    """A voice that says things to the device, 16 kHz; what was said once is said the same way again."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._tts = loader.load(TTS, "piper-en-us-joe").model
+        self._said: dict[str, np.ndarray] = {}
+
+    def __call__(self, text: str, gain: float = 0.5) -> np.ndarray:
+        if text not in self._said:
+            chunks = [to_float(resample(c.pcm, c.rate, RATE)) for c in self._tts.synthesize(text)]
+            self._said[text] = np.concatenate(chunks)
+        return self._said[text] * np.float32(gain)
+
+
+def silence(seconds: float) -> np.ndarray:
+    return np.zeros(int(seconds * RATE), np.float32)
+
+
+class Room:
+    """A player in real time whose sound can be heard by the microphone, as loud as `leak` says, after `delay_s`."""
+
+    name = "room"
+    silent = False
+
+    def __init__(self, clock: SystemClock, leak: float = 0.0, delay_s: float = 0.25) -> None:
+        self.problem = ""
+        self.clock, self.leak = clock, leak
+        self._delay = int(delay_s * RATE)
+        self._begun = clock.mono()
+        self._track = np.zeros(0, np.float32)  # what was played since the beginning, RATE
+        self._lock = threading.Lock()
+
+    def play(self, chunks: Iterable[AudioChunk], stop: threading.Event) -> Played:
+        seconds = 0.0
+        for chunk in chunks:
+            pcm = to_float(resample(chunk.pcm, chunk.rate, RATE))
+            self._pad()
+            for i in range(0, len(pcm), 320):
+                if stop.is_set():
+                    return Played(seconds, complete=False)
+                with self._lock:
+                    self._track = np.concatenate([self._track, pcm[i : i + 320]])
+                    ahead = len(self._track) / RATE - (self.clock.mono() - self._begun) / US
+                seconds += len(pcm[i : i + 320]) / RATE
+                if ahead > 0.15:  # what a driver's buffer holds
+                    stop.wait(ahead - 0.15)
+        return Played(seconds, complete=not stop.is_set())
+
+    def close(self) -> None:
+        pass
+
+    def leaked(self, mono: int, count: int) -> np.ndarray:
+        """What of it reaches the microphone in the `count` samples before `mono`."""
+        end = (mono - self._begun) * RATE // US - self._delay
+        out = np.zeros(count, np.float32)
+        with self._lock:
+            low, high = max(0, end - count), min(end, len(self._track))
+            if low < high:
+                out[low - end + count : high - end + count] = self._track[low:high]
+        return out * np.float32(self.leak)
+
+    def heard(self, since: int = 0) -> np.ndarray:
+        """What was played from a monotonic time on."""
+        with self._lock:
+            return self._track[max(0, (since - self._begun) * RATE // US) :].copy()
+
+    def _pad(self) -> None:
+        with self._lock:
+            behind = (self.clock.mono() - self._begun) * RATE // US - len(self._track)
+            if behind > 0:
+                self._track = np.concatenate([self._track, np.zeros(behind, np.float32)])
+
+
+class Mind:
+    """Answers from a table and notes what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[str]] = {}
+        self.asked: list[str] = []
+        self.answered_: list[str] = []
+        self.obeyed: list[Intent] = []
+        self.confirmed: list[bool] = []
+        self.think: Callable[[], Any] = lambda: None
+
+    def answer(self, question: str, at: Moment) -> Iterator[str]:
+        self.asked.append(question)
+        self.think()
+        key = next((k for k in self.answers if k in question.lower()), "")
+        yield from self.answers.get(key, ["I do not know that."])
+
+    def answered(self, question: str) -> None:
+        self.answered_.append(question)
+
+    def obey(self, intent: Intent, at: Moment, last: Say | None) -> Reply:
+        self.obeyed.append(intent)
+        return Reply("Forget it? Yes or no?", asks=True) if intent.kind == "forget" else Reply("As you wish.")
+
+    def confirm(self, yes: bool, at: Moment) -> Reply:
+        self.confirmed.append(yes)
+        return Reply("It is forgotten." if yes else "Nothing is forgotten.")
+
+
+class Table:
+    """The device on a table: `tell` speaks to it, `said` is what it answered since, as its own recogniser hears it."""
+
+    def __init__(self, loader: Loader, *, leak: float = 0.0, settings: Settings | None = None) -> None:
+        self.clock, self.bus, own = SystemClock(), Bus(), OwnVoice()
+        self.loader, self.mouth = loader, Mouth(loader)
+        self.room = Room(self.clock, leak)
+        self.mind = Mind()
+        tts = loader.load(TTS, "piper-en-us-joe").model
+        self.voice = VoiceService(self.bus, tts, self.room, self.clock, own=own)
+        self._asr = loader.load(ASR, "whisper-tiny.en").model
+        hearing = Hearing(
+            lambda: [loader.load(WAKE_WORD).model], list, lambda: loader.load(VAD).model, lambda: self._asr
+        )
+        chosen = settings or Settings(volume=0.6, adapt_volume=False)
+        self.listener = Listener(self.bus, self.voice, self.mind, hearing, self.clock, chosen, own)
+        self._rng = np.random.default_rng(3)
+        self._since = self.clock.mono()
+        self._due: int | None = None
+        self._wall = 0
+
+    def play(self, pcm: np.ndarray, *, noise: float = 0.0008) -> None:
+        """Let the microphone hear this, in real time, with what the device plays meanwhile."""
+        rest = len(pcm) % BLOCK
+        pcm = np.concatenate([pcm, np.zeros(BLOCK - rest if rest else 0, np.float32)])
+        if self._due is None or self.clock.mono() > self._due + 2 * US:
+            self._due, self._wall = self.clock.mono(), self.clock.now()
+        never = threading.Event()
+        for i in range(0, len(pcm), BLOCK):
+            self._due += BLOCK * US // RATE
+            ahead = self._due - self.clock.mono()
+            if ahead > 0:
+                never.wait(ahead / US)
+            heard = pcm[i : i + BLOCK] + self.room.leaked(self._due, BLOCK)
+            heard = heard + self._rng.normal(size=BLOCK).astype(np.float32) * np.float32(noise)
+            self.bus.publish(Sound(self._wall, 0, heard.astype(np.float32)))
+            self._wall += BLOCK * US // RATE
+
+    def tell(self, text: str, *, before: float = 0.3, after: float = 1.2, gain: float = 0.5) -> None:
+        """Say something to it and fall silent for a while."""
+        self._since = self.clock.mono()
+        self.play(np.concatenate([silence(before), self.mouth(text, gain), silence(after)]))
+
+    def until(self, true: Callable[[], bool], seconds: float = 20.0) -> None:
+        """Listen on to silence until something has happened."""
+        for _ in range(int(seconds / 0.128)):
+            if true():
+                return
+            self.play(silence(0.128))
+        raise AssertionError("it did not come true")
+
+    def quiet(self) -> bool:
+        """Whether nothing is said and nothing is under way."""
+        never = threading.Event()
+        for _ in range(12):  # the last block of sound is still on its way
+            if self.listener.idle() and not self.bus.backlog().get("voice") and self.voice.idle:
+                return True
+            never.wait(0.02)
+        return False
+
+    def wait(self, seconds: float = 25.0) -> None:
+        """Listen on to silence until all is said."""
+        self.play(silence(0.2))
+        self.until(self.quiet, seconds)
+
+    def said(self) -> str:
+        """What it has said since the last `tell` began, by the recogniser's ears."""
+        return " ".join(s.text for s in self._asr.transcribe(self.room.heard(self._since))).lower()
+
+
+@contextmanager
+def table(loader: Loader, **how: Any) -> Iterator[Table]:
+    """A device on a table, listening."""
+    made, stop = Table(loader, **how), threading.Event()
+    threads = [threading.Thread(target=s.run, args=(stop,), daemon=True) for s in (made.voice, made.listener)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield made
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in threads)
