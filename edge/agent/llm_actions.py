@@ -76,15 +76,20 @@ def kind_of(query: Query) -> ValueKind:
 
 def schema_for(
     kind: ValueKind, tools: Sequence[str], notes: Sequence[int], choices: Sequence[str] = (), *, calls: int, answer_only: bool,
-    search_only: bool = False,
+    search_only: bool = False, told: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """The JSON schema of one round: an answer from the notes at hand, or a search; one alone where only that will do."""
+    """The JSON schema of one round: an answer from the notes at hand, or a search; one alone where only that will do.
+
+    `told`: the model has been given an exact value, so that "unknown" is no answer of a kind that is counted or dated.
+    """
     cited = (
         {"type": "array", "items": {"enum": list(notes)}, "maxItems": 5}
         if notes
         else {"type": "array", "items": {"enum": [0]}, "maxItems": 0}
     )
-    reply = _closed({"action": {"const": "answer"}, "notes": cited, "value": _value(kind, choices, bool(notes))})
+    reply = _closed(
+        {"action": {"const": "answer"}, "notes": cited, "value": _value(kind, choices, noted=bool(notes), told=told)}
+    )
     if answer_only:
         return _wrapped(reply)
     call = _closed({
@@ -114,20 +119,23 @@ def parsed(written: Mapping[str, Any] | str, *, calls: int) -> Action:
     return Search(action="search", calls=action.calls[:calls]) if isinstance(action, Search) else action
 
 
-def _value(kind: ValueKind, choices: Sequence[str], noted: bool) -> dict[str, Any]:
+def _value(kind: ValueKind, choices: Sequence[str], *, noted: bool, told: bool) -> dict[str, Any]:
     unknown = {"const": UNKNOWN}
+    unsure = [] if told else [UNKNOWN]
     if kind == "time":
-        return {"enum": [AT_NOTE, "never", UNKNOWN] if noted else ["never", UNKNOWN]}
+        return {"enum": [AT_NOTE, "never", *unsure] if noted else ["never", *unsure]}
     if kind == "yes_no":
-        return {"enum": ["yes", "no", UNKNOWN]}
+        return {"enum": ["yes", "no", *unsure]}
     if kind == "choice":
         return {"enum": list(dict.fromkeys(choices))}
     if kind in ("count", "seconds"):
         most = 10_000 if kind == "count" else 1_000_000
-        return {"anyOf": [{"type": "integer", "minimum": 0, "maximum": most}, unknown]}
+        number = {"type": "integer", "minimum": 0, "maximum": most}
+        return number if told else {"anyOf": [number, unknown]}
     if kind == "date_list":
         day = {"type": "string", "minLength": 10, "maxLength": 10}
-        return {"anyOf": [{"type": "array", "items": day, "maxItems": _DAYS}, unknown]}
+        days = {"type": "array", "items": day, "maxItems": _DAYS}
+        return days if told else {"anyOf": [days, unknown]}
     longest = {"clock": 7, "date": 10}.get(kind, VALUE_CHARS)
     return {"type": "string", "minLength": 1, "maxLength": longest}
 

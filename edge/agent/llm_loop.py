@@ -93,7 +93,9 @@ class Thinking:
             round_ += 1
             last = round_ >= self._rounds or self._hurried() or stale > 1
             # Small models answer too soon: while nothing was found yet the first round can only search.
-            written = self._round(last, search_only=blind and round_ == 1 and not last and not self._live)
+            written = self._round(
+                last, search_only=blind and round_ == 1 and not last and not self._live, told=not doubted
+            )
             if isinstance(written, Reply):
                 try:
                     draft = llm_check.settled(self._view, self._query, self._kind, written, self._book, last=last)
@@ -174,18 +176,13 @@ class Thinking:
             kept.append(line)
         return "\n".join(kept)
 
-    def _round(self, last: bool, *, search_only: bool) -> Reply | Search | None:
+    def _round(self, last: bool, *, search_only: bool, told: bool) -> Reply | Search | None:
         """What the model writes, mended once; None when it writes no usable action."""
         shown = [n for part in self._visible for n in part]
         schema = schema_for(
-            self._kind,
-            self._tools,
-            shown,
-            self._query.choices,
-            calls=self._most,
-            answer_only=last,
-            search_only=search_only,
-        )
+            self._kind, self._tools, shown, self._query.choices, calls=self._most, answer_only=last, search_only=search_only,
+            told=told,
+        )  # fmt: skip
         turns = self._turns
         for _ in range(2):
             try:

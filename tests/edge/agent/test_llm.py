@@ -181,8 +181,12 @@ def test_nothing_usable_at_all_is_said_plainly(thinks) -> None:
 
 def test_what_the_records_say_exactly_stands_when_the_model_does_not_know(thinks) -> None:
     said: list[str] = []
-    found = thinks("How many times did I open the fridge?", Scripted(reply("unknown")), say=said.append)
+    model = Scripted(reply(7), reply("unknown"))
+    found = thinks("How many times did I open the fridge?", model, say=said.append)
     assert (found.value, found.policy, found.rounds) == (3, "rules", 2)  # it was told once what they say
+    assert problems_of(reply("unknown"), model.schemas[0])
+    assert "gives the value 3" in model.read[0][-1].content
+    assert "says 3" in model.read[1][-1].content
     assert found.note
     assert found.tokens > 0
     assert said == [found.answer]
