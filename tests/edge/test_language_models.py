@@ -273,7 +273,11 @@ def test_by_default_nobody_thinks(engines: Callable[..., Engines]) -> None:
     chosen = engines()
     assert chosen.vision() is None
     assert chosen.language("agent") is chosen.language("matching") is chosen.language("consolidation") is None
-    assert chosen.language_health() == {"roles": {}, "models": {}, "costs_today": []}
+    health = chosen.language_health()
+    assert health.pop("policies") == {
+        "vision": "off", "consolidation": "rules", "matching": "rules", "boundary": "rules", "agent": "rules",
+    }  # fmt: skip
+    assert health == {"roles": {}, "models": {}, "costs_today": []}
 
 
 @pytest.mark.parametrize(
