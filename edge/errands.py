@@ -107,7 +107,7 @@ class Errands:
         self._forgotten = [(w, t) for w, t in self._forgotten if t > now - _IN_FLIGHT_US] + [(wish, now)]
         embed = runtime.engines.text_embedding().embed
         report = runtime.pipeline.renewed(
-            lambda: forgetting.forget_now(runtime.store, wish, embed, runtime.config, runtime.recorder)
+            lambda: forgetting.forget_now(runtime.store, wish, embed, runtime.config, runtime.recorder, busy=True)
         )
         self._renewed.set()
         return report

@@ -38,14 +38,21 @@ COPIES = "copies that were made before: backups, exports, recordings given away"
 
 
 def forget_now(
-    store: Store, wish: Wish, embed: Embed | None, config: Config, recorder: Recorder | None = None
+    store: Store,
+    wish: Wish,
+    embed: Embed | None,
+    config: Config,
+    recorder: Recorder | None = None,
+    *,
+    busy: bool = False,
 ) -> Report:
     """Grant a wish; returns what was removed, what was looked for, and what cannot be reached.
 
+    `busy`: a device waits for its memory, so a large file is written anew later (storage.erase_finish.tidy).
     Raises StorageError when nothing could be stored; what was begun is finished at the next start.
     """
     job = forget.ask(store, wish, SystemClock().now())
-    return _carry_out(store, job, embed, config, recorder)
+    return _carry_out(store, job, embed, config, recorder, busy=busy)
 
 
 def resume(store: Store, embed: Embed | None, config: Config) -> list[Report]:
@@ -87,7 +94,9 @@ def look(store: Store, wish: Wish) -> dict[str, float]:
         return forget.plan(tx, wish).counts()
 
 
-def _carry_out(store: Store, job: Job, embed: Embed | None, config: Config, recorder: Recorder | None) -> Report:
+def _carry_out(
+    store: Store, job: Job, embed: Embed | None, config: Config, recorder: Recorder | None, *, busy: bool = False
+) -> Report:
     report: Report = {"kind": job.kind, "concerned": {}, "recordings": {}, "log_lines": 0}
     needles = None
     files = _recorded(store)
@@ -101,7 +110,7 @@ def _carry_out(store: Store, job: Job, embed: Embed | None, config: Config, reco
     frames = None if store.path is None else KeyframeFolder(folder_of(store.path))
     own = set() if store.path is None else set(files_of(store.path))
     beside = [p for p in _beside(store.path) if p not in own]
-    end = finish(store, job, needles, frames, [*beside, *files, *_logs()])
+    end = finish(store, job, needles, frames, [*beside, *files, *_logs()], busy=busy)
     report |= {
         "removed": job.removed,
         "keyframes": end.keyframes,

@@ -15,6 +15,7 @@ from edge.messages import Health
 from edge.powering import may_tidy
 from edge.proactive.alerts import speak
 from storage import Store
+from storage.erase_finish import tidy
 from storage.errors import StorageError
 from storage.health import HealthEvent
 from storage.keyframes import KeyframeFolder, folder_of
@@ -57,6 +58,20 @@ def run(runtime: Runtime, stop: threading.Event) -> None:
             _log.warning("retention_failed", cause=error)
             continue
         _note(runtime, done, now)
+        _write_anew(runtime)
+
+
+def _write_anew(runtime: Runtime) -> None:
+    """What an erasure put off: the file written anew, while there is power for it."""
+    if not may_tidy(runtime):
+        return
+    try:
+        after = tidy(runtime.store)
+    except StorageError as error:  # no room: the next pass may have made some
+        _log.warning("not_written_anew", cause=error)
+        return
+    if after:
+        _log.info("written_anew", erasures=after)
 
 
 def prune(path: Path, config: Config) -> Pass:
@@ -64,6 +79,7 @@ def prune(path: Path, config: Config) -> Pass:
     now = SystemClock().now()
     with Store.open(path, create=False, own=True, synchronous=config.memory.synchronous) as store:
         done = Retention(store, KeyframeFolder(folder_of(path)), config.retention).step(now)
+        tidy(store)
         if done.anything:
             with store.transaction() as tx:
                 tx.health.add(HealthEvent(now, "retention", "pruned", done.told()))

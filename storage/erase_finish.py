@@ -9,10 +9,13 @@ from storage import erase_jobs
 from storage.erase_bytes import Proof, Scrubbed, files_of, prove, scrub, survivors
 from storage.erase_jobs import Job
 from storage.erase_search import Needles
+from storage.errors import StoreUnwritable
 from storage.keyframes import KeyframeFolder
 from storage.store import Store
 
-LARGE = 1 << 30  # bytes; a file beyond it is written anew only when something is found in it
+LARGE = 1 << 30  # bytes; a file beyond it is written anew later, in a quiet hour, unless something is found in it
+NO_ROOM = "there is no room on the disk to write the file anew"
+BUSY = 64 << 20  # the same while a device runs, whose memory has to wait for it
 
 
 @dataclass(slots=True)
@@ -26,11 +29,18 @@ class Finished:
 
 
 def finish(
-    store: Store, job: Job, needles: Needles | None, frames: KeyframeFolder | None, others: list[Path] | None = None
+    store: Store,
+    job: Job,
+    needles: Needles | None,
+    frames: KeyframeFolder | None,
+    others: list[Path] | None = None,
+    *,
+    busy: bool = False,
 ) -> Finished:
     """Finish an erasure whose rows are gone; may be repeated.  `others` are further files to look through.
 
-    It stays unfinished while another process reads an older state, or while something is still found in the database.
+    A small file is written anew at once, and so is any in which something is found or could not be looked for; a large
+    one is left to `tidy` (`busy`: with a lower bound, since a device waits).  It stays unfinished while another process reads an older state, or while something is still found in the database.
     """
     end = Finished()
     if frames is not None:
@@ -39,23 +49,48 @@ def finish(
             end.keyframes += file not in kept and frames.remove(file)
     path = store.path
     own = [] if path is None else files_of(path)
-    small = path is None or path.stat().st_size <= LARGE
+    small = needles is None or path is None or path.stat().st_size <= (BUSY if busy else LARGE)
     left = False
-    with store.exclusive() as db:
-        end.scrubbed = scrub(db, path, whole=small)
-        if needles is not None:
+    end.scrubbed = _scrub(store, whole=small)
+    if needles is not None:
+        with store.exclusive() as db:
             needles.drop(survivors(db))
             end.proof = prove(needles, [*own, *(others or [])])
+        left = any(Path(f.path) in own for f in end.proof.found)
+        if left and not end.scrubbed.vacuumed:
+            end.scrubbed = _scrub(store, whole=True)
+            end.proof = prove(needles, [*own, *(others or [])])
             left = any(Path(f.path) in own for f in end.proof.found)
-            if left and not small:
-                end.scrubbed = scrub(db, path, whole=True)
-                end.proof = prove(needles, [*own, *(others or [])])
-                left = any(Path(f.path) in own for f in end.proof.found)
+    if not end.scrubbed.vacuumed and not end.scrubbed.waiting and (needles is None or left):
+        end.scrubbed.waiting = NO_ROOM
     if not end.scrubbed.waiting and not left:
         with store.exclusive() as db:
-            erase_jobs.done(db, job.id)
+            erase_jobs.done(db, job.id, "done" if end.scrubbed.vacuumed else "proved")
         end.done = True
     return end
+
+
+def _scrub(store: Store, *, whole: bool) -> Scrubbed:
+    """Scrub as thoroughly as the disk has room for."""
+    if whole:
+        try:
+            with store.exclusive() as db:
+                return scrub(db, store.path, whole=True)
+        except StoreUnwritable:  # writing a file anew takes as much again
+            return _scrub(store, whole=False)
+    with store.exclusive() as db:
+        return scrub(db, store.path, whole=False)
+
+
+def tidy(store: Store) -> int:
+    """Write the file anew where that was put off; returns after how many erasures.  Writers wait meanwhile."""
+    with store.exclusive() as db:
+        waiting = erase_jobs.proved(db)
+        if waiting and not scrub(db, store.path, whole=True).waiting:
+            for job in waiting:
+                erase_jobs.done(db, job.id)
+            return len(waiting)
+    return 0
 
 
 def _kept(store: Store, files: tuple[str, ...]) -> set[str]:

@@ -1,6 +1,7 @@
 """Erasures as rows, so that one that is killed is finished at the next start.  All their SQL is here.
 
-asked -> rows (they are gone, in the same transaction) -> done.  What was asked for stands in the row only while it is
+asked -> rows (they are gone, in the same transaction) -> done; in between `proved`, when nothing is found any more but a
+large file is still to be written anew, which can wait for a quiet hour.  What was asked for stands in the row only while it is
 "asked"; from then on the row says no more than when, what kind, and how many rows of each table went.
 """
 
@@ -13,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from storage.connect import Connection
 from storage.records import Us
 
-JobState: TypeAlias = Literal["asked", "rows", "done"]
+JobState: TypeAlias = Literal["asked", "rows", "proved", "done"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,9 @@ def rows_gone(db: Connection, job_id: int, files: list[str], removed: dict[str, 
     )
 
 
-def done(db: Connection, job_id: int) -> None:
-    """Nothing is left to do."""
-    db.execute("UPDATE erasure SET state = 'done', request = '', todo = '[]' WHERE id = ?", (job_id,))
+def done(db: Connection, job_id: int, state: JobState = "done") -> None:
+    """Nothing is left to do, or ("proved") nothing but to write the file anew."""
+    db.execute("UPDATE erasure SET state = ?, request = '', todo = '[]' WHERE id = ?", (state, job_id))
 
 
 def refuse(db: Connection, job_id: int) -> None:
@@ -58,8 +59,13 @@ def refuse(db: Connection, job_id: int) -> None:
 
 
 def pending(db: Connection) -> list[Job]:
-    """Erasures that are not done, oldest first."""
-    return _jobs(db, "WHERE state <> 'done'")
+    """Erasures of which something may still be there, oldest first."""
+    return _jobs(db, "WHERE state IN ('asked', 'rows')")
+
+
+def proved(db: Connection) -> list[Job]:
+    """Erasures after which the file is still to be written anew, oldest first."""
+    return _jobs(db, "WHERE state = 'proved'")
 
 
 def history(db: Connection, count: int) -> list[Job]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,11 @@ from storage_support import SPACE, US, grow, vector
 
 from storage import Store
 from storage.erase import Deleted, Marks, unnamed
-from storage.erase_bytes import files_of, prove, scrub, survivors
-from storage.erase_finish import finish
+from storage.erase_bytes import Scrubbed, files_of, prove, scrub, survivors
+from storage.erase_finish import NO_ROOM, finish, tidy
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Needles
-from storage.errors import StorageError
+from storage.errors import StorageError, StoreUnwritable
 from storage.keyframes import KeyframeFolder
 
 
@@ -144,7 +145,32 @@ def test_a_large_file_is_written_anew_only_where_something_is_found(
             tx.erase.rows_gone(number, Deleted())
         end = finish(store, store.erasures()[0], needles, None)
         assert end.done and end.proof is not None and end.proof.found == []
-        assert end.proof.vectors > 0
+        assert end.proof.vectors > 0 and not end.scrubbed.vacuumed
+        assert store.erasures() == [], "it is proved"
+        assert (tidy(store), tidy(store)) == (1, 0), "and written anew in a quiet hour, once"
+        assert store.integrity() == []
+
+
+def test_without_room_to_write_anew_it_waits_or_is_proved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(db: Any, path: Path | None, *, whole: bool) -> Scrubbed:
+        if whole:
+            raise StoreUnwritable("No space left.")
+        return scrub(db, path, whole=False)
+
+    monkeypatch.setattr("storage.erase_finish.scrub", no_room)
+    with Store.open(tmp_path / "m.db", space=SPACE) as store:
+        grow(store, 6, 30)
+        with store.transaction() as tx:
+            number = tx.erase.ask(5 * US, "all", {"kind": "all"})
+            tx.erase.rows_gone(number, tx.erase.delete_all())
+            needles = tx.erase.needles
+        job = store.erasures()[0]
+        end = finish(store, job, None, None)
+        assert not end.done and end.scrubbed.waiting == NO_ROOM and store.erasures() == [job]
+        end = finish(store, job, needles, None)
+        assert end.done and end.proof is not None and end.proof.found == [] and store.erasures() == []
+        with pytest.raises(StoreUnwritable):
+            tidy(store)
 
 
 def test_it_waits_for_readers_and_is_finished_later(tmp_path: Path) -> None:
