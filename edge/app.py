@@ -322,7 +322,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     if hears:
         runtime.listener = listener(runtime, own)
     if model is not None:
-        model.minds.resting = lambda: not runtime.power.row.vlm
+        model.minds.resting = lambda: not powering.may_tidy(runtime)  # what waits is done at the charger
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)
     pipeline.proactive.busy = lambda: voice.busy
