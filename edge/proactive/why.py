@@ -134,7 +134,10 @@ def why(snapshot: Snapshot, service_id: int) -> Explanation:
     """Explain one service as known at the snapshot's time.  Raises NotFound when there is none."""
     service = snapshot.services.get(service_id)
     decisions = tuple(snapshot.services.decisions(service_id))
-    return Explanation(service, decisions, tuple(ground(snapshot, ref) for ref in service.evidence))
+    refs = service.evidence
+    if not refs and service.made_by == "light":  # a warning from one frame: its window was still going on
+        refs = tuple(f"w{w.id}" for w in snapshot.trace.windows(service.t, service.t + 1))
+    return Explanation(service, decisions, tuple(ground(snapshot, ref) for ref in refs))
 
 
 def ground(snapshot: Snapshot, ref: str) -> Ground:

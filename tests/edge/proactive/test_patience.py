@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,10 +24,11 @@ from edge.proactive.patience import NOWHERE, Around, Snooze, Wishes, wishes_of
 from edge.proactive.patience_digest import digest
 from edge.proactive.patience_learning import Leaning, leanings
 from edge.proactive.screening import Proactive
+from edge.proactive.why import why
 from edge.wishing import Wishing, said_last
 from storage import Store
 from storage.patience import Feedback
-from storage.records import Decision, Service
+from storage.records import Caption, Decision, Service, Window
 
 T0 = 1_772_438_400 * US  # Monday 2 March 2026, 08:00 UTC
 HOUR = 3600 * US
@@ -227,8 +229,14 @@ def test_between_windows_a_repeat_and_what_waited_come_through(monkeypatch: pyte
         talking[0] = ""
         clock.set(T0 + 9 * US)
         assert [m.text for m in arbiter.tick() if hasattr(m, "text")] == ["I lost the glasses."]
+        with store.transaction() as tx:
+            seen = Window("r", T0 - 9 * US, T0 + 20 * US, 0, captions=(Caption(T0, "a knife near a finger"),))
+            tx.trace.add(seen, np.zeros(store.space.dim, np.float32))
         with store.snapshot() as snapshot:
             assert said_last(snapshot, clock.now()) == 2
+            told = why(snapshot, 1)
+            assert [g.text for g in told.grounds] == ["a knife near a finger"], "the window the frame went into"
+            assert any("it could not be heard the first time" in line for line in told.lines())
 
 
 # --- the digest ---------------------------------------------------------------------------------------------------
