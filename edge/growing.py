@@ -21,6 +21,7 @@ from storage import Store
 
 ROLES: tuple[ThinkingRole, ...] = ("consolidation", "matching", "boundary")
 SUFFIX = ".waiting"  # the folder beside the database where episodes wait for their model
+REST = 32  # windows at most that a model which is away is not asked
 BOUNDARY_SHARE = 0.5  # of a window: longer a boundary is not waited for
 _log = Log("memory")
 
@@ -88,13 +89,33 @@ class Growing:
 
     def __init__(self, minds: Minds, stage: Consolidation | None, judge: Judge | None, *, inline: bool) -> None:
         self.minds, self.stage, self.judge, self._inline = minds, stage, judge, inline
+        self._rest = self._failures = 0
 
     def grown(self, messages: list[Message]) -> list[Message]:
         """What was grown takes its place in the line; inline it is worked off at once, and what changed is returned."""
         if self.stage is None:
             return []
         self.stage.take(messages)
-        return self.stage.work(lambda: False) if self._inline else []
+        return self._work() if self._inline and messages else []
+
+    def finish(self) -> list[Message]:
+        """A recording is over: inline, what waits is tried once more."""
+        if self.stage is None or not self._inline:
+            return []
+        self._rest = 0
+        return self._work()
+
+    def _work(self) -> list[Message]:
+        """Work off the line; a model that is away is asked ever less often, for each asking may cost its patience."""
+        stage = self.stage
+        assert stage is not None
+        if self._rest > 0:
+            self._rest -= 1
+            return stage.work(lambda: False, ask=False)
+        changed = stage.work(lambda: False)
+        self._failures = self._failures + 1 if stage.health.waiting_for else 0
+        self._rest = min(REST, 2**self._failures) if self._failures else 0
+        return changed
 
     @property
     def busy(self) -> bool:

@@ -124,6 +124,8 @@ class Pipeline:
     def end(self) -> list[Message]:
         """The recording is over."""
         self._close(lambda growth: growth.end())
+        if self._growing is not None:
+            self._happened += self._growing.finish()
         return self._tell()
 
     def settled(self) -> list[Message]:

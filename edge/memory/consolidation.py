@@ -7,6 +7,7 @@ by rules, the row says so (made_by), and where the settings ask for it the line 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -69,31 +70,50 @@ class Consolidation:
         self.health = StageHealth()
         self._out: list[Message] = []
         self._generation = self._read_at = 0
+        self._unmatched: deque[Episode] = deque()  # closed, and perhaps not in a pattern yet
 
     def catch_up(self) -> None:
         """Line up what was closed before the line was written: a kill may have come between."""
         with self._store.snapshot() as snapshot:
             done = snapshot.services.cursor(STAGE)
-            found = snapshot.episodes.since(done, CATCH_UP)
-        for episode in found:
-            self._line_up(episode)
+            newest = snapshot.episodes.since(0, CATCH_UP)
+            self._unmatched.extend(e for e in newest if not snapshot.patterns.of_episode(e.id))
+        for episode in newest:
+            if episode.last_window > done:
+                self._line_up(episode)
 
     def take(self, messages: Sequence[Message]) -> None:
         """Episodes that were closed take their place in the line."""
         for message in messages:
             if isinstance(message, EpisodeClosed):
                 self._line_up(message.episode)
+                self._unmatched.append(message.episode)
 
     def renew(self) -> None:
         """Something is being forgotten: what was read before this must not be written any more."""
         self._generation += 1
 
-    def work(self, stop: Callable[[], bool]) -> list[Message]:
-        """Do what can be done now, in order; returns what changed."""
+    def work(self, stop: Callable[[], bool], *, ask: bool = True) -> list[Message]:
+        """Do what can be done now, in order; returns what changed.  Without `ask` a model that was away is not asked."""
         self._out = []
-        if self.queue.counts()["waiting"]:
+        lined_up = len(self._unmatched)
+        if ask and self.queue.counts()["waiting"]:
             self.queue.drain(self._one, Unavailable, stop)
+        if self.health.waiting_for:
+            self._match_the_rest(stop)
+        elif not self.queue.counts()["waiting"]:
+            for _ in range(lined_up):
+                self._unmatched.popleft()
         return self._out
+
+    def _match_the_rest(self, stop: Callable[[], bool]) -> None:
+        """While the model is away the memory grows on: what waits behind gets its pattern by rules, in order."""
+        while self._unmatched and not stop():
+            found = self._read(_work(self._unmatched[0]))
+            if found is not None and not found[2] and not found[3]:
+                self._match(None, found[0])
+                self.health.by_rules += 1
+            self._unmatched.popleft()
 
     def _line_up(self, episode: Episode) -> None:
         try:
@@ -105,14 +125,12 @@ class Consolidation:
             tx.services.advance(STAGE, episode.last_window)
 
     def _one(self, job: Job) -> None:
-        generation = self._generation
-        found = self._read(job)
+        found = self._read(job.work)
         if found is None:
             return  # forgotten, or taken back by a recording that went on
         episode, windows, empty, matched = found
         if empty:
             return
-        self._read_at = generation
         try:
             self._think(episode, windows, matched)
         except Unavailable:
@@ -162,10 +180,11 @@ class Consolidation:
             _log.info("model_is_back", part="consolidation")
         self.health.waiting_for = ""
 
-    def _read(self, job: Job) -> tuple[Episode, list[Window], bool, bool] | None:
+    def _read(self, work: dict[str, Any]) -> tuple[Episode, list[Window], bool, bool] | None:
         """The episode of a job with its windows, whether it is empty, and whether it has its pattern."""
+        self._read_at = self._generation
         with self._store.snapshot() as snapshot:
-            episode = _same(snapshot, job.work)
+            episode = _same(snapshot, work)
             if episode is None:
                 return None
             windows = _windows(snapshot, episode)

@@ -164,7 +164,7 @@ def test_rules_stand_in_and_are_upgraded_in_order_when_the_model_is_back(
     by_rules = rows(path)
     assert {r[0] for r in by_rules} == {"rules"}
     assert found.stage.queue.counts()["waiting"] == len(by_rules)
-    assert by_rules[0][2], "the first that waits is matched by rules meanwhile"
+    assert all(r[2] for r in by_rules), "all that wait have their patterns by rules meanwhile"
     assert "away" in found.stage.health.waiting_for
     assert found.fell_back() == ["growth: The model is away."]
     mind.down = False
