@@ -34,6 +34,7 @@ from edge.perception.light import PRIME_WINDOWS, LightPerception
 from edge.perception.vlm import VlmPerception
 from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline
+from edge.proactive.model_experts import experts_of
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
 from edge.server.control import ControlServer
@@ -297,6 +298,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         clock: Clock = wall if opened.live else ReplayClock()
         model = growing(engines.thinkers, store, text.embed, config, options.db)
         pipeline = Pipeline(store, text.embed, config, clock, model)
+        pipeline.think(experts_of(engines.thinkers))
         hears = config.voice.listen and opened.has_sound and (opened.live or options.speed == "realtime")
         own = OwnVoice()
         player = open_player(options.speaker, wall if hears else None)
@@ -511,7 +513,7 @@ def _signals(asked: threading.Event) -> Callable[[], None]:
     old = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:
-        for number, handler in old.items():
-            signal.signal(number, handler)
+        for number, before in old.items():
+            signal.signal(number, before)
 
     return restore

@@ -90,7 +90,9 @@ class Memory(_Section):
         """The constants of a profile while a procedure is under way: shorter units (GROVE: 20-90 s)."""
         own = self.growth(profile)
         frames = max(1, round(self.procedure_min_s / own.frame_interval_s))
-        return own.model_copy(update={"cap_s": min(own.cap_s, self.procedure_cap_s), "min_frames": min(own.min_frames, frames)})
+        return own.model_copy(
+            update={"cap_s": min(own.cap_s, self.procedure_cap_s), "min_frames": min(own.min_frames, frames)}
+        )
 
 
 class Capture(_Section):
@@ -172,6 +174,7 @@ class Remote(_Section):
     vision_may_send: Share = Field("nothing", description="What may leave the device to have frames described.")
     consolidation_may_send: Share = Field("text", description="What may leave the device to summarise and cut.")
     matching_may_send: Share = Field("text", description="What may leave the device to match patterns.")
+    experts_may_send: Share = Field("text", description="What may leave the device to offer services.")
     agent_may_send: Share = Field("text", description="What may leave the device to answer questions.")
     first_byte_s: float = Field(5.0, gt=0, le=60, description="Without a byte for so long there is no answer, seconds.")
     tries: int = Field(3, ge=1, le=10, description="Requests for one answer.")
@@ -187,6 +190,9 @@ class Llm(_Section):
         "rules", description="Who ends episodes: rules, local, remote, remote-then-local; a call for each window."
     )
     matching: Thinker = Field("rules", description="Who matches patterns: rules, local, remote, remote-then-local.")
+    experts: Thinker = Field(
+        "rules", description="Who offers services beside the rules: rules (nobody), local, remote, remote-then-local."
+    )
     agent: Thinker = Field("rules", description="Who answers beyond rules: rules, local, remote, remote-then-local.")
     vision_model: str = Field("qwen3-vl-2b", description="Local model that looks: an id, or the path of a GGUF file.")
     vision_mmproj: str = Field("", description="Vision part (mmproj) that goes with a path.")
@@ -209,7 +215,9 @@ class Llm(_Section):
         0.0, ge=0, description="Patience for one boundary, seconds; 0: 0.5 of a window; then the rules say."
     )
     thinking_timeout_s: float = Field(300.0, gt=0, description="Patience for one summary or match, seconds.")
-    upgrade: bool = Field(True, description="What rules wrote while the model was away is written anew when it is back.")
+    upgrade: bool = Field(
+        True, description="What rules wrote while the model was away is written anew when it is back."
+    )
     vision_timeout_s: float = Field(0.0, ge=0, description="Patience for one window, seconds; 0: 0.8 of a window.")
     vision_frames: int = Field(6, ge=1, le=16, description="Frames of a window that are looked at, at most.")
     vision_tokens: int = Field(900, ge=100, le=4000, description="Tokens of one window's description, at most.")

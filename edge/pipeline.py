@@ -19,6 +19,7 @@ from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
 from edge.proactive.alerts import speak
 from edge.proactive.library import stored, under_way
+from edge.proactive.model_experts import ModelExperts
 from edge.proactive.screening import Proactive
 from storage import Store
 from storage.errors import StorageError
@@ -91,6 +92,12 @@ class Pipeline:
         self._hands_on = ""  # the recording in which a procedure is under way
         self._follow()
 
+    def think(self, experts: ModelExperts | None) -> None:
+        """Let experts by a model offer services beside the rules; None: no longer."""
+        if self.proactive.thinker is not None:
+            self.proactive.thinker.close()
+        self.proactive.thinker = experts
+
     def catch_up(self) -> list[Message]:
         """What a killed run had grown but not yet screened."""
         if self._growing is not None and self._growing.stage is not None:
@@ -149,6 +156,7 @@ class Pipeline:
             self._stale, self._library = True, -1
             before, self.proactive = self.proactive, self._expert(self.proactive.alerts)
             self.proactive.busy, self.proactive.mode = before.busy, before.mode
+            self.proactive.thinker = before.thinker
 
     def _follow(self) -> None:
         """Take up the procedures that are stored now, if they are not the ones that were."""

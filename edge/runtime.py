@@ -411,6 +411,7 @@ class Runtime:
         self.control.close()
         if self.recorder is not None:
             self.recorder.close()
+        self.pipeline.think(None)
         self.store.close()
         self.engines.close()
 

@@ -24,7 +24,7 @@ from models.meter import Meter
 
 _log = Log("models")
 
-ThinkingRole: TypeAlias = Literal["consolidation", "matching", "boundary", "agent"]
+ThinkingRole: TypeAlias = Literal["consolidation", "matching", "boundary", "experts", "agent"]
 COSTS = "model-costs.json"
 
 
@@ -105,7 +105,12 @@ class Thinkers:
             for role, choice in self._choices().items()
             if choice not in ("off", "rules")
         }
-        return {"policies": self._choices(), "roles": roles_, "models": states, "costs_today": [r for r in self.meter.rows() if r["day"] == today]}
+        return {
+            "policies": self._choices(),
+            "roles": roles_,
+            "models": states,
+            "costs_today": [r for r in self.meter.rows() if r["day"] == today],
+        }
 
     def close(self) -> None:
         """Close the remotes and keep the costs; local models belong to the loader."""
@@ -117,7 +122,7 @@ class Thinkers:
         llm = self._llm
         return {
             "vision": llm.vision, "consolidation": llm.consolidation, "matching": llm.matching, "boundary": llm.boundary,
-            "agent": llm.agent,
+            "experts": llm.experts, "agent": llm.agent,
         }  # fmt: skip
 
     def _chosen(self, role: str, choice: str, load: Callable[[], Any]) -> Any:
@@ -145,7 +150,8 @@ class Thinkers:
         remote = self._llm.remote
         share = {
             "vision": remote.vision_may_send, "consolidation": remote.consolidation_may_send,
-            "matching": remote.matching_may_send, "boundary": remote.consolidation_may_send, "agent": remote.agent_may_send,
+            "matching": remote.matching_may_send, "boundary": remote.consolidation_may_send,
+            "experts": remote.experts_may_send, "agent": remote.agent_may_send,
         }[role]  # fmt: skip
         if not remote.url or not remote.model:
             raise ConfigError(f"llm.{role} names a remote model: set llm.remote.url and llm.remote.model.")

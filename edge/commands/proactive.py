@@ -30,6 +30,7 @@ def evaluate_proactive(
     from edge.engines import Engines
     from edge.errors import MissingFile
     from edge.proactive.evaluate import evaluate
+    from edge.proactive.model_experts import experts_of
     from edge.proactive.procedures import load
     from storage import EmbeddingSpace, Store
 
@@ -50,6 +51,7 @@ def evaluate_proactive(
             judged = evaluate(
                 trace, store, model.embed, config,
                 window_s=window, procedures=known, drop_speaker=drop_speaker, alerts=alerts,
+                thinker=experts_of(engines.thinkers),
             )  # fmt: skip
     finally:
         engines.close()

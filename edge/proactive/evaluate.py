@@ -12,6 +12,7 @@ from edge.config import Alerts, Config
 from edge.memory.growth import Growth
 from edge.memory.patterns import Embed
 from edge.messages import Message, ServiceDecided
+from edge.proactive.model_experts import ModelExperts
 from edge.proactive.procedures import Procedure
 from edge.proactive.screening import Proactive
 from edge.recorder import read_trace
@@ -37,6 +38,7 @@ def evaluate(
     procedures: Mapping[str, Procedure] | None = None,
     drop_speaker: str = "",
     alerts: Alerts | None = None,
+    thinker: ModelExperts | None = None,
 ) -> Judged:
     """Replay a trace into an empty memory and collect every decision on a service.
 
@@ -46,6 +48,7 @@ def evaluate(
     clock = ReplayClock()
     growth = Growth(store, embed, config.memory, config.owner.name)
     proactive = Proactive(store, alerts or config.alerts, clock, config.owner.name, procedures=procedures)
+    proactive.thinker = thinker
     interval_s = config.memory.growth(config.memory.profile).frame_interval_s
     rows: list[dict[str, Any]] = []
     worn = 0

@@ -17,6 +17,7 @@ from edge.logs import Log
 from edge.proactive.alerts import speak
 from edge.proactive.slots import Evidence
 from edge.retrieval.words import content
+from edge.thinkers import Thinkers
 from models.errors import ModelError
 from models.roles import CallOptions, Language, Message
 from storage.records import Service
@@ -158,6 +159,16 @@ class ModelExperts:
                 found.append(service)
         self.health.services += len(found)
         return found
+
+
+def experts_of(thinkers: Thinkers) -> ModelExperts | None:
+    """Experts by the model the settings name; None when they name none, or it is not there.  Raises ConfigError."""
+    try:
+        model = thinkers.language("experts")
+    except ModelError as error:
+        _log.warning("experts_by_rules_only", part="all", cause=error)
+        return None
+    return None if model is None else ModelExperts(model)
 
 
 def messages(role: Role, evidence: Evidence) -> list[Message]:

@@ -15,7 +15,7 @@ from edge.engines import Engines
 from edge.memory.growth import Growth
 from edge.messages import ServiceAsked, ServiceDecided
 from edge.proactive.experts import Screening
-from edge.proactive.model_experts import ROLES, ModelExperts, messages, schema
+from edge.proactive.model_experts import ROLES, ModelExperts, experts_of, messages, schema
 from edge.proactive.screening import Proactive
 from edge.proactive.slots import SLOTS, gather
 from models.backends.fake import FakeLanguage, HashEmbedding
@@ -74,7 +74,7 @@ def screened(model, windows=None, frequency="high"):
     store, clock = Store.open(None), ReplayClock()
     growth, out = Growth(store, EMBED, Memory()), []
     proactive = Proactive(store, Alerts(frequency=frequency), clock)
-    proactive.thinker = None if model is None else ModelExperts(model)
+    proactive.thinker = model if model is None or isinstance(model, ModelExperts) else ModelExperts(model)
     for each in windows or day():
         grown = growth.step(each)
         clock.set(each.t_end, 0)
@@ -200,13 +200,31 @@ def test_every_answer_in_form_is_taken():
 
 @pytest.mark.skipif(NO_ENGINE, reason="llama-cpp-python and gguf are not installed: see tools/llama.sh")
 def test_random_weights_in_the_real_engine_keep_the_form(tmp_path: Path):
-    config = Config(llm=Llm(agent="local", language_model=str(make(tmp_path, "text").model), context=4096, threads=1))
+    config = Config(llm=Llm(experts="local", language_model=str(make(tmp_path, "text").model), context=4096, threads=1))
     engines = Engines(config)
     try:
-        proactive, asked, _ = screened(engines.language("agent"))
+        experts = experts_of(engines.thinkers)
+        assert experts is not None
+        proactive, asked, _ = screened(experts)
     finally:
         engines.close()
     health = proactive.thinker.health
     assert health.units >= 1
     assert health.failed == 0, "each answer had the form asked for"
     assert all(len(s.text) < 100 for s in asked)
+
+
+def test_without_a_choice_there_is_no_model():
+    engines = Engines(Config())
+    try:
+        assert experts_of(engines.thinkers) is None
+    finally:
+        engines.close()
+
+
+def test_a_model_that_cannot_be_had_leaves_the_rules(tmp_path: Path):
+    engines = Engines(Config(llm=Llm(experts="local", language_model=str(tmp_path / "none.gguf"))))
+    try:
+        assert experts_of(engines.thinkers) is None
+    finally:
+        engines.close()
