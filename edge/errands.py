@@ -110,6 +110,8 @@ class Errands:
             lambda: forgetting.forget_now(runtime.store, wish, embed, runtime.config, runtime.recorder, busy=True)
         )
         self._renewed.set()
+        if runtime.asker is not None:
+            runtime.asker.forget()
         return report
 
     def _ask(self, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from edge import config as settings
+from edge.agent import context_file
 from edge.clock import SystemClock
 from edge.config import Config
 from edge.engines import Engines
@@ -104,6 +105,7 @@ def _carry_out(
         wish = Wish.from_json(job.request)
         report["recordings"] = _recordings(files, wish.cut, config, recorder)
         report["log_lines"] = _forget_log()
+        context_file.forget()  # the question before may name what is to go
         taken = forget.take_rows(store, job, embed, config.memory)
         job, needles = taken.job, taken.needles
         report["concerned"] = taken.plan
