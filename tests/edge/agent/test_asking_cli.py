@@ -149,3 +149,11 @@ def test_a_running_device_is_asked(device: Any, said: Said, tmp_path: Path) -> N
     other = tmp_path / "other.db"
     Store.open(other, space=EmbeddingSpace("wordllama-256", 256)).close()
     assert said("ask", "How many times did I open the fridge?", db=other)[1]["value"] in (0, None)
+
+
+def test_forgetting_takes_the_question_with_it(said: Said) -> None:
+    said("ask", "How many times did I open the fridge?", "--at", AT)
+    assert context_file.context_path().exists()
+    status, _ = said("forget", "--entity", "fridge", "--yes")
+    assert status == 0
+    assert not context_file.context_path().exists()
