@@ -71,7 +71,7 @@ def scrub(db: Connection, path: Path | None, *, whole: bool) -> Scrubbed:
     return done
 
 
-def survivors(db: Connection) -> Iterator[str | bytes]:
+def survivors(db: Connection, *, vectors: bool = True) -> Iterator[str | bytes]:
     """Every text and vector that the memory still holds, the schema's own words among them."""
     for row in db.execute("SELECT name, sql FROM sqlite_master"):
         yield from (str(text) for text in row if text)
@@ -86,6 +86,8 @@ def survivors(db: Connection) -> Iterator[str | bytes]:
         if rule.texts:
             for row in db.execute(f"SELECT {', '.join(rule.texts)} FROM {rule.table}"):
                 yield from (str(text) for text in row if text)
+    if not vectors:
+        return
     for vec in _present(db, (vec for vec, _ in VECTOR_TABLES)):
         for (data,) in db.execute(f"SELECT embedding FROM {vec}"):
             yield bytes(data)
@@ -99,15 +101,23 @@ def files_of(path: Path) -> list[Path]:
     return [p for p in (path.with_name(path.name + side) for side in SIDES) if p.exists()]
 
 
-def prove(needles: Needles, files: list[Path]) -> Proof:
-    """Look for all needles in all files."""
+def prove(db: Connection, needles: Needles, files: list[Path]) -> Proof:
+    """Look for all needles in all files; what stands in rows that stay says nothing, and is asked about last."""
     proof = Proof(needles.texts, needles.vectors, len(needles), left_out=needles.left_out)
+    places: dict[bytes, list[Found]] = {}
     for path in files:
-        found = needles.search(path)
-        if found is not None:
-            proof.found.append(found)
+        for piece, offset in needles.search(path).items():
+            places.setdefault(piece, []).append(Found(str(path), offset))
         proof.files += 1
         proof.megabytes += path.stat().st_size / 1e6 if path.exists() else 0.0
+    if places:
+        rest = needles.only(places)
+        rest.drop(survivors(db, vectors=needles.holds_vector(places)))
+        first: dict[str, Found] = {}
+        for piece in rest.pieces():
+            for found in places[piece]:
+                first.setdefault(found.path, found)
+        proof.found = list(first.values())
     proof.megabytes = round(proof.megabytes, 2)
     return proof
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage import erase_jobs
-from storage.erase_bytes import Proof, Scrubbed, files_of, prove, scrub, survivors
+from storage.erase_bytes import Proof, Scrubbed, files_of, prove, scrub
 from storage.erase_jobs import Job
 from storage.erase_search import Needles
 from storage.errors import StoreUnwritable
@@ -54,12 +54,12 @@ def finish(
     end.scrubbed = _scrub(store, whole=small)
     if needles is not None:
         with store.exclusive() as db:
-            needles.drop(survivors(db))
-            end.proof = prove(needles, [*own, *(others or [])])
+            end.proof = prove(db, needles, [*own, *(others or [])])
         left = any(Path(f.path) in own for f in end.proof.found)
         if left and not end.scrubbed.vacuumed:
             end.scrubbed = _scrub(store, whole=True)
-            end.proof = prove(needles, [*own, *(others or [])])
+            with store.exclusive() as db:
+                end.proof = prove(db, needles, [*own, *(others or [])])
             left = any(Path(f.path) in own for f in end.proof.found)
     if not end.scrubbed.vacuumed and not end.scrubbed.waiting and (needles is None or left):
         end.scrubbed.waiting = NO_ROOM

@@ -20,8 +20,8 @@ PIECE = 24  # bytes
 STEP = 16  # bytes from one piece of a text to the next: whatever is left of it in 40 bytes or more is found
 SHORTEST = 8  # bytes; what is shorter stands everywhere
 MOST = 400_000  # pieces held at once
-CHUNK = 8 << 20  # bytes read at a time
-_BITS = 24
+CHUNK = 1 << 20  # bytes looked at together
+_LEAST_BITS, _MOST_BITS = 16, 24
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -40,6 +40,8 @@ class Needles:
         self._pieces: set[bytes] = set()
         self._index: dict[int, list[tuple[int, bytes]]] | None = None
         self._marks: npt.NDArray[np.bool_] | None = None
+        self._keys: npt.NDArray[np.uint64] | None = None
+        self._of_vectors: set[bytes] = set()
         self.texts = 0
         self.vectors = 0
         self.left_out = 0
@@ -62,7 +64,19 @@ class Needles:
         self.vectors += 1
         middle = len(data) // 2 // 4 * 4
         for start in (0, middle, max(0, len(data) - PIECE)):
-            self._add(data[start : start + PIECE])
+            piece = data[start : start + PIECE]
+            self._add(piece)
+            self._of_vectors.add(piece)
+
+    def holds_vector(self, pieces: Iterable[bytes]) -> bool:
+        """Whether one of those pieces is of a vector."""
+        return any(piece in self._of_vectors for piece in pieces)
+
+    def only(self, pieces: Iterable[bytes]) -> Needles:
+        """Some of the pieces, to be looked for by themselves."""
+        fewer = Needles()
+        fewer._pieces = set(pieces)
+        return fewer
 
     def drop(self, survivors: Iterable[str | bytes]) -> None:
         """Leave out the pieces that stand in what stays."""
@@ -71,23 +85,30 @@ class Needles:
             if common:  # what is known to stay need not be found again and again
                 self._pieces -= common
                 self._index = None
+            if not self._pieces:
+                return
 
-    def search(self, path: Path) -> Found | None:
-        """The first piece found in a file; None when there is none, or no such file."""
+    def pieces(self) -> set[bytes]:
+        """What is looked for."""
+        return set(self._pieces)
+
+    def search(self, path: Path) -> dict[bytes, int]:
+        """The pieces found in a file with where each was found first; none in a file that is not there."""
+        found: dict[bytes, int] = {}
         try:
             with path.open("rb") as file:
                 before, at = b"", 0
                 while True:
                     more = file.read(CHUNK)
                     if not more:
-                        return None
+                        return found
                     data = before + more
-                    for place, _ in self._matches(data):
-                        return Found(str(path), at - len(before) + place)
+                    for place, piece in self._matches(data):
+                        found.setdefault(piece, at - len(before) + place)
                     before = data[-PIECE:]
                     at += len(more)
         except FileNotFoundError:
-            return None
+            return found
 
     def inside(self, data: bytes) -> bool:
         """Whether a piece stands in these bytes."""
@@ -105,31 +126,35 @@ class Needles:
     def _matches(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         if not self._pieces or len(data) < SHORTEST:
             return
-        index, marks = self._table()
+        index, marks, keys = self._table()
+        shifted = np.uint64(64 - (len(marks) - 1).bit_length())
         for shift in range(8):
             count = (len(data) - shift) // 8
             if count <= 0:
                 continue
             words = np.frombuffer(data, dtype="<u8", count=count, offset=shift)
-            hits = np.nonzero(marks[(words * _FACTOR) >> np.uint64(64 - _BITS)])[0]
-            for hit in hits:
+            maybe = np.nonzero(marks[(words * _FACTOR) >> shifted])[0]
+            nearest = np.minimum(np.searchsorted(keys, words[maybe]), len(keys) - 1)
+            for hit in maybe[keys[nearest] == words[maybe]]:
                 place = shift + 8 * int(hit)
                 for into, piece in index.get(int(words[hit]), ()):
                     if place >= into and data.startswith(piece, place - into):
                         yield place - into, piece
 
-    def _table(self) -> tuple[dict[int, list[tuple[int, bytes]]], npt.NDArray[np.bool_]]:
-        if self._index is None or self._marks is None:
+    def _table(self) -> tuple[dict[int, list[tuple[int, bytes]]], npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        if self._index is None or self._marks is None or self._keys is None:
             shared = Counter(word for piece in self._pieces for _, word in _eights(piece))
             index: dict[int, list[tuple[int, bytes]]] = {}
             for piece in self._pieces:
                 into, word = min(_eights(piece), key=lambda x: (shared[x[1]], x[0]))
                 index.setdefault(word, []).append((into, piece))
-            marks = np.zeros(1 << _BITS, dtype=np.bool_)
-            keys = np.asarray(list(index), dtype=np.uint64)
-            marks[(keys * _FACTOR) >> np.uint64(64 - _BITS)] = True
-            self._index, self._marks = index, marks
-        return self._index, self._marks
+            # As small as it may be with one mark in fifty set: it is quick while it fits the processor's cache.
+            bits = min(_MOST_BITS, max(_LEAST_BITS, (50 * len(index)).bit_length()))
+            marks = np.zeros(1 << bits, dtype=np.bool_)
+            keys = np.sort(np.asarray(list(index), dtype=np.uint64))
+            marks[(keys * _FACTOR) >> np.uint64(64 - bits)] = True
+            self._index, self._marks, self._keys = index, marks, keys
+        return self._index, self._marks, self._keys
 
 
 def _eights(piece: bytes) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from storage_support import SPACE, US, grow, vector
 
 from storage import Store
 from storage.erase import Deleted, Marks, unnamed
-from storage.erase_bytes import Scrubbed, files_of, prove, scrub, survivors
+from storage.erase_bytes import Scrubbed, files_of, prove, scrub
 from storage.erase_finish import NO_ROOM, finish, tidy
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Needles
@@ -118,11 +118,10 @@ def test_remains_are_found_and_scrubbing_removes_them(tmp_path: Path) -> None:
         with store.transaction() as tx:
             tx._db.execute("DELETE FROM item WHERE text LIKE '%zebras'")
         with store.exclusive() as db:
-            made.drop(survivors(db))
-            assert prove(made, files_of(path)).found
+            assert prove(db, made, files_of(path)).found
             done = scrub(db, path, whole=True)
             assert done.vacuumed and not done.waiting and done.wal_bytes == 0
-            proof = prove(made, files_of(path))
+            proof = prove(db, made, files_of(path))
         assert proof.found == [] and proof.texts == 50 and proof.files >= 1
         assert store.integrity() == []
 
@@ -206,11 +205,11 @@ def test_a_needle_is_found_wherever_it_lies(tmp_path: Path) -> None:
     for place in (0, 1, 7, (8 << 20) - 20, (8 << 20) - 5, (8 << 20) + 3):
         path.write_bytes(noise[:place] + text.encode() + noise[place:])
         found = needles.search(path)
-        assert found is not None and place <= found.offset < place + len(text)
+        assert len(found) == len(needles) and all(place <= at < place + len(text) for at in found.values())
     path.write_bytes(noise + text[8:48].encode())
-    assert needles.search(path) is not None, "a remainder is found too"
+    assert needles.search(path), "a remainder is found too"
     path.write_bytes(noise)
-    assert needles.search(path) is None and needles.search(tmp_path / "nothing") is None
+    assert needles.search(path) == needles.search(tmp_path / "nothing") == {}
 
 
 def test_what_stays_says_nothing() -> None:
