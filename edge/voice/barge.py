@@ -8,6 +8,7 @@ from edge.voice.echo import LIKE, Canceller
 
 ON = 0.6  # chance of speech
 STEPS, OF = 4, 5  # so many of the last: 130 to 160 ms
+SHARE = 0.25  # of the second in which a word was called
 SETTLE = 44  # steps of the canceller (0.7 s) in which its own voice is looked for when it begins to talk
 
 
@@ -16,6 +17,7 @@ class OverVoice:
 
     def __init__(self) -> None:
         self._recent: deque[bool] = deque(maxlen=OF)
+        self._foreign: deque[bool] = deque(maxlen=31)  # the last second
 
     def chance(self, heard: float, echo: Canceller) -> float:
         """The chance that it is somebody else who speaks, of the chance that anybody does."""
@@ -26,6 +28,14 @@ class OverVoice:
         if echo.talked <= SETTLE and not echo.settled:
             return 0.0
         return heard if echo.foreign else 0.0
+
+    def itself(self, echo: Canceller) -> bool:
+        """Whether a word that ends now may have been its own.  Ask at every step.
+
+        While it talks and is heard, somebody else must have been heard too in the second of the word.
+        """
+        self._foreign.append(echo.talking and echo.foreign)
+        return echo.talking and echo.seemed >= LIKE and sum(self._foreign) < len(self._foreign) * SHARE
 
     def begun(self, chance: float) -> bool:
         """Whether somebody has begun to speak, given the chance of one more step."""

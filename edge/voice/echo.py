@@ -31,6 +31,7 @@ LIKE = 0.5  # correlation from which the microphone is said to hear the device: 
 AGAIN = 0.35  # the same where two looks in a row find the same delay
 TAIL_S = 0.35  # how long a room answers after the last word
 MATCH = 1024  # samples (64 ms) that are compared with what was said in them
+ALONE = 0.93  # correlation of the last 64 ms from which nobody else can be in them
 ECHO = 0.85  # correlation from which sound is the device's voice and nothing else
 SAME = 2  # samples by which two delays may differ and be one
 JUMP = 3.0  # times what is left over at the most: somebody else speaks
@@ -242,7 +243,7 @@ class Canceller:
         self._hush(left)
         loud, heard = self._fast_left > ABOVE * self._floor, self._fast_in > ABOVE * self._floor
         if self.settled:
-            odd = loud and share > JUMP * self._left
+            odd = loud and share > JUMP * self._left and self.match < ALONE
         else:
             odd = loud and share > 0.5 and self.match < UNLIKE
             self._good += heard and share < WELL
@@ -257,7 +258,8 @@ class Canceller:
             return True
         self._foreign = 0
         if self.settled and heard:
-            self._left = max(LEAST, self._left + (0.2 if share > self._left else 0.01) * (share - self._left))
+            pace = 0.2 if share > self._left else 0.01
+            self._left = min(WELL, max(LEAST, self._left + pace * (share - self._left)))
         return False
 
     @property

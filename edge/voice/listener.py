@@ -182,6 +182,8 @@ class Listener:
         if self._turns.open is not None:
             self._sound.append(pcm)
         called = self._hearing.ears.feed(pcm, mono)
+        if self._over.itself(self._echo):  # what is heard may be its own voice still
+            called = None
         if called is not None and called.kind == "stop":
             self._talk.silence()
         elif called is not None:

@@ -1,0 +1,125 @@
+"""The device beside its own loudspeaker: it does not answer itself, and a person over it is heard.
+
+Sound is put together sample by sample, so that nothing depends on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from voice_support import RATE, Mouth
+
+from edge.clock import US
+from edge.voice.barge import OverVoice
+from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
+from edge.voice.wake import Ears
+from models import VAD, WAKE_WORD, Loader, LoadOptions, Registry
+
+SAYS = (
+    "Hey Jarvis is what you say to wake me.",
+    "Your keys are on the kitchen table.",
+    "Watch out, a car is coming from the left!",
+    "Stop the car and turn around.",
+    "You have not had any water since nine. The bottle stands on your desk.",
+    "I do not know: nothing in the memory speaks of that.",
+    "Forget the last ten minutes? Yes or no?",
+    "Anna said that she would come at five, or a little later.",
+    "You last watered the tomatoes today at one minute past nine.",
+    "You opened the fridge four times this morning, the last time at ten past eleven.",
+)
+
+
+@pytest.fixture(scope="module")
+def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
+    folder = tmp_path_factory.mktemp("models")
+    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
+    yield one
+    one.close()
+
+
+@dataclass
+class Count:
+    wakes: int = 0
+    interruptions: int = 0  # of itself
+    heard: int = 0  # persons
+    missed: int = 0
+
+
+class Beside:
+    """A loudspeaker beside the microphone: each utterance opens the device anew and has a delay of its own."""
+
+    def __init__(self, loader: Loader, seed: int = 0) -> None:
+        self.mouth = Mouth(loader)
+        self.own = OwnVoice()
+        self.echo, self.over = Canceller(self.own), OverVoice()
+        self.vad = loader.load(VAD).model
+        self.ears = Ears([loader.load(WAKE_WORD).model])
+        self.count = Count()
+        self._rng = np.random.default_rng(seed)
+        self._now = 100 * US
+
+    def say(self, text: str, person: str = "", at_s: float = 1.4) -> None:
+        said = self.mouth(text, 0.5)
+        self.own.add(said, self._now)
+        delay = int((0.1 + 0.08 * self._rng.random()) * RATE)
+        way = np.zeros(900)
+        way[[0, 170, 700]] = 0.5, 0.15, -0.06
+        heard = np.zeros((delay + len(said) + RATE) // 512 * 512, np.float32)
+        echo = np.convolve(said, way).astype(np.float32)[: len(heard) - delay]
+        heard[delay : delay + len(echo)] += echo
+        heard += self._rng.normal(size=len(heard)).astype(np.float32) * np.float32(0.0008)
+        begun = len(heard)
+        if person:
+            voice = self.mouth(person, 0.3)
+            begun = int(at_s * RATE)
+            heard[begun : begun + len(voice)] += voice[: len(heard) - begun]
+        self._listen(heard, begun, bool(person))
+        self._now += (len(heard) + RATE) * US // RATE
+
+    def _listen(self, heard: np.ndarray, begun: int, person: bool) -> None:
+        found = False
+        self.vad.reset()
+        for i in range(0, len(heard), 512):
+            start = place(self._now) + i
+            left = np.concatenate([self.echo.step(heard[i + k : i + k + BLOCK], start + k) for k in (0, BLOCK)])
+            called = self.ears.feed(left, self._now + (i + 512) * US // RATE)
+            itself = self.over.itself(self.echo)
+            self.count.wakes += called is not None and not itself
+            if not self.echo.talking:
+                self.over.quiet()
+            elif self.over.begun(self.over.chance(self.vad.probability(left), self.echo)):
+                found = found or i >= begun
+                self.count.interruptions += i < begun
+        self.count.heard += person and found
+        self.count.missed += person and not found
+
+
+def test_it_neither_wakes_nor_interrupts_itself(loader: Loader) -> None:
+    device = Beside(loader)
+    for text in SAYS:
+        device.say(text)
+    assert device.count == Count()
+
+
+def test_a_person_over_it_is_heard(loader: Loader) -> None:
+    device = Beside(loader)
+    device.say(SAYS[4])
+    for text in (SAYS[4], SAYS[7], SAYS[9], SAYS[8]):
+        device.say(text, "Stop.")
+    assert device.count.heard == 4
+    assert device.count.interruptions == 0
+
+
+@pytest.mark.slow
+def test_fifty_utterances_and_twenty_interruptions(loader: Loader) -> None:
+    device = Beside(loader, 1)
+    for n in range(50):
+        device.say(SAYS[n % len(SAYS)])
+    assert (device.count.wakes, device.count.interruptions) == (0, 0)
+    long = [text for text in SAYS if len(text) > 50]
+    for n in range(20):
+        device.say(long[n % len(long)], ("Stop.", "Hey Jarvis.", "Wait a moment.", "Where are my keys?")[n % 4])
+    assert device.count.heard >= 19
