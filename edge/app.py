@@ -327,6 +327,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         model.minds.resting = lambda: not powering.may_tidy(runtime)  # what waits is done at the charger
     if isinstance(light, VlmPerception):
         light.rest_when(lambda: not runtime.power.row.vlm, engines.thinkers.unload)
+        light.describe_some(lambda: runtime.power.row.vlm)
     pipeline.proactive.busy = lambda: voice.busy
     if opened.live:
         runtime.watch = FrameWatch(light, mono=wall.mono)

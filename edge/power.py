@@ -24,8 +24,8 @@ class ModeRow:
     """What a mode means.
 
     interval: factor on the frame interval of the profile.  glance_s: seconds between looks for danger alone, 0: none.
-    tier: how much light perception looks for (TIERS).  vlm: whether the vision-language model works.  offload: whether
-    a remote model may be asked.  experts: who screens, by name.  min_priority: least alert priority that passes.
+    tier: how much light perception looks for (TIERS).  vlm: share of the windows that the vision-language model
+    describes, 0: it rests and gives its memory back.  offload: whether a remote model may be asked.  experts: who screens, by name.  min_priority: least alert priority that passes.
     tts and asr: the models chosen in the settings, or the smallest there are.  sync: whether work that can wait
     (consolidation by a language model, deferred requests, tidying of the memory) is done now or at the charger.
     """
@@ -33,7 +33,7 @@ class ModeRow:
     interval: float
     glance_s: float
     tier: Tier
-    vlm: bool
+    vlm: float
     offload: bool
     experts: tuple[str, ...]
     min_priority: int
@@ -45,13 +45,13 @@ class ModeRow:
 # Least alert priority 5 still lets everything critical pass: no mode silences safety, and the expert A looks for it.
 # fmt: off
 MODES: dict[Mode, ModeRow] = {
-    "performance": ModeRow(1.0, 0.5, "full",   True,  True,  ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
-    "charging":    ModeRow(1.0, 0.5, "full",   True,  True,  ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
-    "balanced":    ModeRow(1.0, 0.5, "light",  False, True,  ("A", "B", "C", "R", "U"), 1, "chosen", "chosen", "now"),
-    "saver":       ModeRow(2.0, 1.0, "light",  False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
-    "cool-down":   ModeRow(3.0, 1.0, "sparse", False, False, ("A", "C", "R"),      2, "small",  "small",  "later"),
-    "critical":    ModeRow(4.0, 2.0, "sparse", False, False, ("A",),               4, "small",  "off",    "later"),
-    "unworn":      ModeRow(1.0, 0.0, "off",    False, True,  (),                   5, "chosen", "chosen", "now"),
+    "performance": ModeRow(1.0, 0.5, "full",   1.0,  True,   ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
+    "charging":    ModeRow(1.0, 0.5, "full",   1.0,  True,   ("A", "B", "C", "R", "U"), 0, "chosen", "chosen", "now"),
+    "balanced":    ModeRow(1.0, 0.5, "light",  0.33, True,   ("A", "B", "C", "R", "U"), 1, "chosen", "chosen", "now"),
+    "saver":       ModeRow(2.0, 1.0, "light",  0.0,  False,  ("A", "C", "R"),           2, "small",  "small",  "later"),
+    "cool-down":   ModeRow(3.0, 1.0, "sparse", 0.0,  False,  ("A", "C", "R"),           2, "small",  "small",  "later"),
+    "critical":    ModeRow(4.0, 2.0, "sparse", 0.0,  False,  ("A",),                     4, "small",  "off",    "later"),
+    "unworn":      ModeRow(1.0, 0.0, "off",    0.0,  True,   (),                         5, "chosen", "chosen", "now"),
 }
 # fmt: on
 
@@ -75,7 +75,7 @@ TIERS: dict[Tier, TierRow] = {
 CRITICAL = (10.0, 15.0)
 SAVER = (40.0, 45.0)
 # (enter at or above, leave at or below), degrees Celsius; the bands overlap
-WARM = (74.0, 68.0)  # the vision model rests
+WARM = (74.0, 68.0)  # the vision model works less
 HOT = (80.0, 70.0)
 HOT_CELL = (45.0, 40.0)  # of the battery itself
 UNWORN_S = 2.0  # taken off for so long before it counts: a shove at the frame is none

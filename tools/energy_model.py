@@ -81,7 +81,7 @@ def draw(mode: Mode, hour: Hour, watts: Mapping[str, float] = WATTS) -> dict[str
     if row.asr != "off":
         work += WINDOW_S * (VAD_SHARE + hour.speech * ASR_SHARE)
     vision = (
-        min(VLM_MOST, (VLM_TOKENS / VLM_TOKENS_S + min(looks, VLM_FRAMES) * VLM_IMAGE_S) / WINDOW_S) if row.vlm else 0.0
+        row.vlm * min(VLM_MOST, (VLM_TOKENS / VLM_TOKENS_S + min(looks, VLM_FRAMES) * VLM_IMAGE_S) / WINDOW_S)
     )
     return {
         "board": watts["board"],

@@ -19,6 +19,7 @@ from edge.clock import US, SystemClock, parse_time
 from edge.config import Config
 from edge.engines import Engines
 from edge.memory.growth import Growth
+from edge.perception.vlm import ALMOST_ONE
 from edge.power import MODES, TIERS, Mode
 from edge.recorder import check_trace, read_trace
 from edge.retrieval.words import content
@@ -50,7 +51,7 @@ def thinned(window: Window, mode: Mode, interval_s: float, *, describe: bool | N
     """A window as a mode would have perceived it.  `describe` overrides whether the vision model works."""
     row = MODES[mode]
     tier = TIERS[row.tier]
-    vlm = row.vlm if describe is None else describe
+    vlm = row.vlm > 0 if describe is None else describe
     step = round(interval_s * row.interval * US)
     times = [t for t in range(window.t_start, window.t_end, step)][: tier.frames]
     reach = round(interval_s * US) // 2  # a frame tells of what goes on around it
@@ -84,8 +85,11 @@ def replayed(trace: Path, questions: Path | None, mode: Mode, *, describe: bool 
     found = Kept()
     with Store.open(None, space=EmbeddingSpace(model.id, model.dim)) as store:
         growth = Growth(store, model.embed, config.memory, config.owner.name)
+        due, share = 1.0, MODES[mode].vlm if describe is None else float(describe)
         for whole in read_trace(trace, interval_s):
-            window = thinned(whole, mode, interval_s, describe=describe)
+            due = min(1.0, due + share)  # as the runtime spreads the windows that it has described
+            described, due = due >= ALMOST_ONE, 0.0 if due >= ALMOST_ONE else due
+            window = thinned(whole, mode, interval_s, describe=share > 0 and described)
             growth.idle(window.t_start)
             growth.step(window)
             found.acts += len({(e.action, e.object) for e in window.events})

@@ -25,6 +25,7 @@ from storage.records import Window
 SHARE_OF_WINDOW = 0.8  # of a window's length, for the model, when the settings name no patience
 LEAST_S = 1.0  # less is not worth a call
 SLOW_IN_A_ROW = 3
+ALMOST_ONE = 0.98  # three thirds, as a table writes them
 REST_S = 120.0  # after so many failures, before the model is tried again
 MOMENTS_MAX = 61  # seconds of a window that an event may be dated at; longer windows: the frames' times alone
 
@@ -68,10 +69,16 @@ class VlmPerception(LightPerception):
         self._resting: Callable[[], bool] = lambda: False
         self._on_rest: Callable[[], None] = lambda: None
         self._rests = False
+        self._share: Callable[[], float] = lambda: 1.0
+        self._due = 1.0  # a window is described when it has come to one
 
     def rest_when(self, resting: Callable[[], bool], on_rest: Callable[[], None]) -> None:
         """Ask nothing of the model while `resting` (a power mode says so); `on_rest` is called once as that begins."""
         self._resting, self._on_rest = resting, on_rest
+
+    def describe_some(self, share: Callable[[], float]) -> None:
+        """Describe only so large a share of the windows (a power mode says how large), spread evenly."""
+        self._share = share
 
     def prime(self, windows: Sequence[Window]) -> None:
         """Go on after these stored windows; those a model described name things otherwise than the detector does."""
@@ -99,6 +106,11 @@ class VlmPerception(LightPerception):
         self._rests = False
         if not frames:
             return None
+        self._due = min(1.0, self._due + self._share())
+        if self._due < ALMOST_ONE:
+            self._stand_in("spared", "The power mode has some windows described; light perception works in between.")
+            return None
+        self._due = 0.0
         length = (raw.t_end - raw.t_start) / US
         patience = self._llm.vision_timeout_s or SHARE_OF_WINDOW * length
         left = patience - (self._ticks() - began) / US

@@ -189,6 +189,16 @@ def test_a_power_mode_rests_the_model_and_its_memory_is_given_back_once(perceive
     assert "vision" not in stage.health.fell_back
 
 
+def test_a_share_of_the_windows_is_described_evenly_and_the_rest_is_light(perceive, world) -> None:
+    teller = Teller(*[trace] * 9)
+    stage = perceive(teller)
+    stage.describe_some(lambda: 0.33)
+    made = [stage.step(world.window(rooms(world), 30.0 * i))[0].window.made_by for i in range(7)]
+    assert made == ["vlm", "light", "light", "vlm", "light", "light", "vlm"]
+    assert stage.vision.stood_in == {"spared": 4}
+    assert len(teller.calls) == 3
+
+
 def test_a_window_without_a_usable_frame_asks_nobody(perceive, world) -> None:
     teller = Teller()
     (seen,) = perceive(teller).step(world.window([]))
