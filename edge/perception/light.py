@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from edge.config import Perception
 from edge.errors import sentence_of
 from edge.messages import Frame, Image, Observation, RawWindow
@@ -272,20 +274,27 @@ class LightPerception:
                 image = self._faces.blur(image)
             jpeg = encode(image, self._settings.keyframe_quality)
             try:
-                kept.append(self._folder.save(raw.frames[i].t, jpeg, image.shape[1], image.shape[0]))
+                saved = self._folder.save(raw.frames[i].t, jpeg, image.shape[1], image.shape[0])
             except StoreUnwritable as error:  # a full disk: what was seen is told all the same, without its picture
                 self.health.fell_back["keyframes"] = sentence_of(error)
                 return tuple(kept)
             self.health.fell_back.pop("keyframes", None)
-            self._remember(jpeg)
+            seen = self._remember(jpeg)
+            kept.append(saved if seen is None else replace(saved, look=seen))
         return tuple(kept)
 
-    def _remember(self, jpeg: bytes) -> None:
-        """Tell the keyframe gate of a stored frame, by its stored bytes: a restart has nothing else."""
+    def _remember(self, jpeg: bytes) -> tuple[str, bytes] | None:
+        """Tell the keyframe gate of a stored frame, by its stored bytes: a restart has nothing else.
+
+        Returns how it looks, for the store: the model's id and its embedding.
+        """
         try:
-            self._keyframe_gate.add(self._detector.detect(decode(jpeg)).embedding)
+            vector = self._detector.detect(decode(jpeg)).embedding
         except ModelError as error:
             self.health.fell_back["objects"] = sentence_of(error)
+            return None
+        self._keyframe_gate.add(vector)
+        return self._detector.id, np.asarray(vector, dtype="<f4").tobytes()
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -96,6 +96,7 @@ def test_every_item_lies_in_its_window_and_keyframes_are_on_the_disk(light, fold
     for raw in day(world):
         window = light.step(raw)[0].window
         assert window.keyframes
+        assert all(k.look is not None and len(k.look[1]) % 4 == 0 for k in window.keyframes), "each with its embedding"
         for item in (*window.captions, *window.events, *window.texts, *window.keyframes):
             assert window.t_start <= item.t <= window.t_end
         for keyframe in window.keyframes:
