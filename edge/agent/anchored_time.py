@@ -7,11 +7,15 @@ for a meal that was not seen its usual hour.  What was taken is said with the an
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from edge.agent.phrases import spoken_time, to_you
 from edge.agent.question import Clause, understand, verbs_of
 from edge.agent.view import Scope, View
+from edge.retrieval.timegrammar import MONTHS
+from edge.retrieval.timephrase import Span, Zone
 from storage.records import Item
 
 # Minutes after midnight at which a day's fixed points lie, where none was seen.
@@ -87,6 +91,32 @@ def resolve(view: View, text: str) -> Told:
     for named in query.spans:  # the day was named too: the anchor lies in it and says it all
         before = before.replace(named.text, " ")
     return Told(f"{' '.join(before.split())} {span}?", note)
+
+
+_CLOCK = re.compile(
+    r"\d{1,2}[:.]\d{2}|\d ?[ap]\.?m\b|o'?clock|\bnoon\b|\bmidday\b|\bmidnight\b|\b(?:half|quarter) (?:past|to)\b", re.I
+)
+_MONTH = re.compile(r"\b(?:" + "|".join(MONTHS) + r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b", re.I)
+_DAY = re.compile(r"\b(?:to|yester)day\b|\b\w+day\b|\btonight\b|\d{4}|\b(?:this|last) \w+|\bthe day\b", re.I)
+_OF_MONTH = re.compile(r"\bon the \d{1,2}(?:st|nd|rd|th)\b", re.I)
+
+
+def guessed(spans: Sequence[Span], zone: Zone) -> str:
+    """What was taken of a phrase that may mean several times: the day of a bare clock, the year of a bare month."""
+    for span in spans:
+        at = span.start if span.start > -(2**60) else span.end
+        when = zone.local(at)
+        named = bool(_DAY.search(span.text))
+        if _MONTH.search(span.text):
+            if not named and when.year != zone.today.year:
+                return f"taking {span.text} as {when:%B %Y}"
+        elif _OF_MONTH.search(span.text) and when.month != zone.today.month:
+            return f"taking {span.text} as {when.day} {when:%B}"
+        elif (
+            _CLOCK.search(span.text) and not named and len(spans) == 1 and when.date() == zone.today - timedelta(days=1)
+        ):
+            return f"taking {span.text} as yesterday's"
+    return ""
 
 
 def _occurrence(view: View, phrase: str, scope: Scope) -> Item | None:

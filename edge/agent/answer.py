@@ -128,8 +128,9 @@ def ask(
     text = told.text
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
     draft = dispatch.answer(view, query)
-    if told.note:
-        draft = replace(draft, answer=f"{draft.answer.rstrip('.')}, {told.note}.")
+    note = told.note or anchored_time.guessed(query.spans, view.zone)
+    if note:
+        draft = replace(draft, answer=f"{draft.answer.rstrip('.')}, {note}.")
     note, spent = "", None
     if mind is not None and (policy == "llm" or (policy == "auto" and not sure(draft))):
         thinking = Thinking(view, query, mind.model, mind.budget, mono=mind.mono, cancelled=cancelled, say=say)

@@ -36,3 +36,27 @@ def test_anchors_become_clock_times(wearer, question: str, value: object, says: 
 )  # fmt: skip
 def test_what_is_no_such_time_is_left_alone(wearer, question: str) -> None:
     assert "taking" not in wearer.ask(question).answer
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        ("How often did I open the fridge since 22:30?", "taking since 22:30 as yesterday's"),
+        ("Did I feed the dog in December?", "taking in December as December 2024"),
+        ("Did I feed the dog on the 25th?", "taking on the 25th as 25 June"),
+        ("Did I feed the dog on 5 August?", "taking on 5 August as August 2024"),
+    ],
+)
+def test_what_may_mean_two_times_is_said(wearer, question: str, says: str) -> None:
+    assert says in wearer.ask(question).answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How often did I open the fridge since 7:30?", "Did I feed the dog in July?", "Did I feed the dog on 1 July 2025 at 08:02?",
+        "Did I feed the dog yesterday before 22:30?", "Did I feed the dog on Tuesday at 08:02?", "Did I feed the dog today?",
+    ],
+)  # fmt: skip
+def test_what_is_clear_is_not_talked_about(wearer, question: str) -> None:
+    assert "taking" not in wearer.ask(question).answer
