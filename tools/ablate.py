@@ -1,6 +1,6 @@
 """What each part of the memory is worth for answering: one table of accuracy and cost, as Markdown.
 
-    python tools/ablate.py DATA [--recordings 1] [--questions 40] [--json]
+    python tools/ablate.py DATA [--recordings 2] [--questions 40] [--json]
 
 DATA holds <source>/<recording>.trace.jsonl with .questions.jsonl beside them, and ../check/score.py judges.
 Of each source the recordings of middle size are replayed into memories of their own; every question is then answered by
@@ -337,7 +337,7 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="folder of sources with traces and questions")
-    parser.add_argument("--recordings", type=int, default=1, help="of each source, those of middle size")
+    parser.add_argument("--recordings", type=int, default=2, help="of each source, those of middle size")
     parser.add_argument("--questions", type=int, default=40, help="of each recording, evenly spread")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args()
