@@ -18,77 +18,90 @@ class Prompts:
     match: str
 
 
-_DAILY_BOUNDARY = """A person wears a camera. You read what the person did a moment ago and does now, and decide whether it \
-is still one activity with one goal.
-- The next step of the same job is the same activity, whatever tools, ingredients or rooms it takes: cutting, adding, mixing, \
-heating, covering and plating one dish are one activity.
-- It is a new activity when the job before is finished (served, eaten, put away, cleaned, switched off) and something else \
-begins, or when the things now have nothing to do with those before.
-Answer with both activities in a few words and whether they are the same.
+_DAILY_BOUNDARY = """A person wears a camera. From what the person did a moment ago and does now, say what each is \
+part of, whether the thing before is finished, and whether now goes on with it.
+Going on means: the same dish, the same repair, the same work on the same things; what was prepared before is used now or \
+soon. Another dish, washing up, tidying, another job, or starting again with other things is not going on.
 
 Before: fill kettle; turn on kettle; take cup
 Now: put tea bag in cup; pour water
-{"before": "making tea, not finished", "now": "making tea", "same_activity": true}
+{"before": "making tea", "finished": false, "now": "making tea", "same_activity": true}
 
 Before: stir soup; taste soup; pour soup in plate; put plate on table
 Now: crack egg into bowl
-{"before": "cooking soup, served", "now": "starting an egg dish", "same_activity": false}
+{"before": "serving soup", "finished": true, "now": "starting an egg dish", "same_activity": false}
 
 Before: peel onion; take meatballs; cut garlic
 Now: mix soy sauce and sugar in a small bowl
-{"before": "preparing meatballs, not finished", "now": "mixing their sauce", "same_activity": true}
+{"before": "preparing meatballs", "finished": false, "now": "mixing their sauce", "same_activity": true}
+
+Before: roll pancake; cut pancake; put pancake on plate
+Now: peel two potatoes
+{"before": "plating pancakes", "finished": true, "now": "starting potatoes", "same_activity": false}
 
 Before: wash pan; wash sink; hang up cloth; turn off light
 Now: open fridge; take juice
-{"before": "washing up, finished", "now": "getting a drink", "same_activity": false}
+{"before": "washing up", "finished": true, "now": "getting a drink", "same_activity": false}
 
-Before: open laptop; type; read mail
-Now: type; drink coffee; look at notebook
-{"before": "working on the laptop, not finished", "now": "working on the laptop", "same_activity": true}
+Before: whisk eggs; set bowl aside; slice pepper
+Now: heat oil in a pan
+{"before": "preparing an omelette", "finished": false, "now": "heating the pan for it", "same_activity": true}
 
-Before: pour cereal; pour milk; take spoon; eat cereal
-Now: put bowl in dishwasher; wipe table
-{"before": "having breakfast, eaten", "now": "cleaning up", "same_activity": false}"""
+Before: add salt to the bowl; add lime juice to the bowl; mix corn
+Now: add milk to the blender
+{"before": "mixing a corn salad", "finished": true, "now": "starting a shake", "same_activity": false}
+
+Before: take knife; wash carrot; put carrot down
+Now: take grater; take pan; cut carrot
+{"before": "preparing carrots", "finished": false, "now": "preparing carrots", "same_activity": true}
+
+Before: pour cereal; pour milk; take spoon
+Now: put bowl in dishwasher; dry rice cooker; put away pan
+{"before": "having cereal", "finished": true, "now": "putting dishes away", "same_activity": false}
+
+Before: turn down heat; pick up glass; put glass
+Now: pour rice; add salt; grab lid
+{"before": "ending one dish", "finished": true, "now": "starting rice", "same_activity": false}"""
 
 _STEP_BOUNDARY = """A person works by a list of steps: assembling, repairing, cooking. You read what the hands did a moment ago \
 and do now, and decide whether it is still the same step: the same part is worked on for the same end.
 - Taking the tool or the part for a step, trying again and correcting belong to the step.
 - It is a new step when another part is worked on, when the result is set aside, or when taking apart follows putting together.
-Answer with both steps in a few words and whether they are the same.
+Answer with both steps in a few words, whether the one before is finished, and whether they are the same.
 
 Before: take screw; align bracket; insert screw
 Now: grab screwdriver; turn screw
-{"before": "screwing on the bracket", "now": "screwing on the bracket", "same_activity": true}
+{"before": "screwing on the bracket", "finished": false, "now": "screwing on the bracket", "same_activity": true}
 
 Before: tighten screw; put down screwdriver
 Now: take wheel; push wheel onto axle
-{"before": "screwing on the bracket, done", "now": "mounting the wheel", "same_activity": false}
+{"before": "screwing on the bracket", "finished": true, "now": "mounting the wheel", "same_activity": false}
 
 Before: measure flour; pour flour in bowl
 Now: pour milk in bowl; whisk
-{"before": "making the batter", "now": "making the batter", "same_activity": true}
+{"before": "making the batter", "finished": false, "now": "making the batter", "same_activity": true}
 
 Before: whisk batter; set bowl aside
 Now: heat pan; melt butter
-{"before": "making the batter, done", "now": "heating the pan", "same_activity": false}"""
+{"before": "making the batter", "finished": true, "now": "heating the pan", "same_activity": false}"""
 
 _FILM_BOUNDARY = """You watch a film of other people. You read what was to be seen a moment ago and what is to be seen now, and \
 decide whether it is still the same scene: the same people busy with the same thing.
 - Another camera angle, or another person speaking in the same talk, is the same scene.
 - It is a new scene when place and people change, or the people turn to something else.
-Answer with both scenes in a few words and whether they are the same.
+Answer with both scenes in a few words, whether the one before is finished, and whether they are the same.
 
 Before: woman pours coffee; man reads newspaper
 Now: woman says good morning; man folds newspaper
-{"before": "a couple at breakfast", "now": "the couple at breakfast", "same_activity": true}
+{"before": "a couple at breakfast", "finished": false, "now": "the couple at breakfast", "same_activity": true}
 
 Before: man folds newspaper; woman washes cup
 Now: crowd cheers; player kicks ball
-{"before": "a couple at breakfast", "now": "a football match", "same_activity": false}
+{"before": "a couple at breakfast", "finished": true, "now": "a football match", "same_activity": false}
 
 Before: teacher writes on board; pupils listen
 Now: pupils pack bags; teacher wipes board
-{"before": "a lesson", "now": "the end of the lesson", "same_activity": false}"""
+{"before": "a lesson", "finished": true, "now": "the end of the lesson", "same_activity": false}"""
 
 _SUMMARY = """You write the memory of {whom}. You read what was perceived in one {unit}, in order of time, and write down what it \
 was: only what is there, with the names of things and persons as they stand there, with counts, and with text that was read \

@@ -20,27 +20,29 @@ LINES = 12  # of one window
 CHARS = 90  # of one line
 EPISODE_CHARS = 4000
 MOMENTS = 40  # judged at once
-SUMMARY_MAX, SUBJECT_MAX, KEYWORD_MAX, WHY_MAX, ACTIVITY_MAX = 700, 80, 24, 120, 60
+SUMMARY_MAX, SUBJECT_MAX, KEYWORD_MAX, WHY_MAX, ACTIVITY_MAX = 700, 80, 24, 120, 40
+BEFORE_CHARS, NOW_CHARS = 320, 300
 FACTS_MAX = 6
 
 
 def boundary_messages(recent: Sequence[Window], arriving: Window, domain: Domain = "daily") -> list[Message]:
     """Ask whether `arriving` goes on with what `recent` did."""
     before = "; ".join(line for w in recent for line in lines_of(w))
-    now = "; ".join(lines_of(arriving))
-    return [
-        Message("system", DOMAINS[domain].boundary), Message("user", f"Before: {before[-700:]}\nNow: {now[:500]}")
-    ]  # fmt: skip
+    if len(before) > BEFORE_CHARS:  # what was done last tells most, and whole
+        before = before[-BEFORE_CHARS:].split("; ", 1)[-1]
+    now = "; ".join(lines_of(arriving))[:NOW_CHARS]
+    return [Message("system", DOMAINS[domain].boundary), Message("user", f"Before: {before}\nNow: {now}")]
 
 
 BOUNDARY: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "before": {"type": "string", "maxLength": ACTIVITY_MAX},
+        "finished": {"type": "boolean"},
         "now": {"type": "string", "maxLength": ACTIVITY_MAX},
         "same_activity": {"type": "boolean"},
     },
-    "required": ["before", "now", "same_activity"],
+    "required": ["before", "finished", "now", "same_activity"],
 }
 
 

@@ -34,7 +34,7 @@ def thinks(h: Handler) -> None:
         "belongs_to": {"why": "none", "belongs_to": 0},
         "title": {"title": "Soup", "summary": "The wearer did stir soup."},
         "facts": {"facts": []},
-        "same_activity": {"before": "x", "now": "y", "same_activity": True},
+        "same_activity": {"before": "x", "finished": False, "now": "y", "same_activity": True},
     }  # fmt: skip
     h.stream([json.dumps(next(answers[k] for k in answers if k in asked))])
 

@@ -53,7 +53,12 @@ class Mind:
         told = messages[1].content
         words = told.split("09:", 1)[-1][:60]
         return {
-            "same_activity": {"before": "x", "now": "y", "same_activity": "saw" not in told.split("Now:")[-1]},
+            "same_activity": {
+                "before": "x",
+                "finished": False,
+                "now": "y",
+                "same_activity": "saw" not in told.split("Now:")[-1],
+            },
             "subject": {"subject": "Told by the model", "summary": f"The wearer did: {words}.", "keywords": ["model"]},
             "core": {"core": [1], "context": []},
             "belongs_to": {"why": "", "belongs_to": self.belongs},
