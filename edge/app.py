@@ -15,38 +15,35 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from edge import config as settings
-from edge import forgetting, keeping, powering
-from edge.answering import handler, session_asker
+from edge import forgetting, keeping, powering, senses, watching
+from edge.answering import session_asker
 from edge.bus import Bus
-from edge.capture.device import GlassesLink
 from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
+from edge.controls import control, control_path
 from edge.engines import Engines
 from edge.errors import ServiceDown, sentence_of
 from edge.growing import growing
 from edge.listening import listener
 from edge.logs import Log
-from edge.memory.forget import Wish
 from edge.messages import Health
 from edge.opening import open_capture
-from edge.patience_calls import calls
-from edge.perception.light import PRIME_WINDOWS, LightPerception
+from edge.perception.light import PRIME_WINDOWS
 from edge.perception.vlm import VlmPerception
 from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline
 from edge.proactive.model_experts import experts_of
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
-from edge.server.control import ControlServer
 from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
 from edge.voice.echo import OwnVoice
 from edge.voice.player import open_player
 from edge.voice.service import VoiceService
-from edge.wishing import Wishing
-from models.errors import ModelError
 from storage import EmbeddingSpace, Store
 from storage.keyframes import KeyframeFolder, folder_of
+
+__all__ = ["SERVICES", "Supervisor", "build", "control_path", "serve"]
 
 _log = Log("app")
 
@@ -135,7 +132,7 @@ SERVICES: tuple[Service, ...] = (
     Service("glasses", run_glasses, when=has_glasses, restarts=5),
     Service("device", lambda r, stop: r.run_device(stop), when=has_glasses, restarts=5),
     Service("power", powering.run, when=powered, restarts=5),
-    Service("watch", lambda r, stop: r.run_watch(stop), when=powered, restarts=5),
+    Service("watch", watching.run, when=powered, restarts=5),
     Service("http", http, when=serving, restarts=3),
     Service("health", lambda r, stop: r.run_health(stop), when=always, restarts=5),
     Service("retention", keeping.run, when=always, restarts=5),
@@ -290,10 +287,10 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
                     recorder.write(window)
         frames = KeyframeFolder(folder_of(options.db))
         frames.sweep(kept)  # of windows that never committed
-        light = _light(config, engines, frames, wall, sound=opened.has_sound)
+        light = senses.light(config, engines, frames, wall, sound=opened.has_sound)
         if config.llm.vision != "off":
             # A recording can wait for its windows, a camera cannot.
-            light = _seeing(light, config, engines, wall, lambda: opened.live and raw.backlog() > 1)
+            light = senses.seeing(light, config, engines, wall, lambda: opened.live and raw.backlog() > 1)
         light.prime(earlier)
         clock: Clock = wall if opened.live else ReplayClock()
         model = growing(engines.thinkers, store, text.embed, config, options.db)
@@ -302,8 +299,8 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         hears = config.voice.listen and opened.has_sound and (opened.live or options.speed == "realtime")
         own = OwnVoice()
         player = open_player(options.speaker, wall if hears else None)
-        voice = VoiceService(bus, _voice(engines, options), player, wall, own=own)
-        glasses = _glasses(config, wall)
+        voice = VoiceService(bus, senses.voice(engines, options), player, wall, own=own)
+        glasses = senses.glasses(config, wall)
         capture = opened.capture(bus, raw, speed=options.speed, first=first, last=last, duration_s=options.duration_s)
     except BaseException:
         opened.close()
@@ -369,45 +366,6 @@ def serve(runtime: Runtime, each: Callable[[Runtime], None] | None = None) -> No
         restore()
 
 
-def control(running: Callable[[], Runtime]) -> ControlServer:
-    """The control socket of a session and what it answers."""
-
-    def pause(_: dict[str, Any]) -> dict[str, Any]:
-        powering.pause(running(), True)
-        return {"paused": True}
-
-    def resume(_: dict[str, Any]) -> dict[str, Any]:
-        powering.pause(running(), False)
-        return {"paused": False}
-
-    def patience(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-        def call(given: dict[str, Any]) -> dict[str, Any]:
-            return calls(Wishing(running().store, running().wall))[name](given)
-
-        return call
-
-    def stop(_: dict[str, Any]) -> dict[str, Any]:
-        running().stopping.set()
-        return {"stopping": True}
-
-    def forget(args: dict[str, Any]) -> dict[str, Any]:
-        wish = Wish.from_json(args)
-        return running().errands.look(running(), wish) if args.get("look") else running().forget(wish)
-
-    handlers = {
-        "health": lambda _: running().health(), "pause": pause, "resume": resume, "stop": stop, "forget": forget,
-    }  # fmt: skip
-    handlers["ask"] = handler(running)
-    handlers |= {name: patience(name) for name in ("frequency", "quiet_hours", "snooze", "feedback")}
-    handlers["power"] = lambda given: powering.choose(running(), given)
-    return ControlServer(control_path(), handlers)
-
-
-def control_path() -> Any:
-    """Where the control socket lies."""
-    return private_dir(settings.runtime_dir()) / "control.sock"
-
-
 def _finish(
     runtime: Runtime, supervisor: Supervisor, each: Callable[[Runtime], None] | None, asked: threading.Event
 ) -> None:
@@ -434,73 +392,6 @@ def _finish(
 def _progressing(runtime: Runtime) -> bool:
     """Whether the stages all rests on are alive: then systemd's watchdog is told so."""
     return all(runtime.states.get(name, {}).get("state") != "down" for name in ("perception", "memory"))
-
-
-def _light(config: Config, engines: Engines, frames: KeyframeFolder, clock: Clock, *, sound: bool) -> LightPerception:
-    """Light perception with what can be loaded; the detector must be, text and speech are told when they cannot."""
-    missing: dict[str, str] = {}
-
-    def optional(name: str, load: Callable[[], Any], wanted: bool) -> Any:
-        if not wanted:
-            return None
-        try:
-            return load()
-        except ModelError as error:
-            missing[name] = sentence_of(error)
-            _log.warning("fell_back", part=name, cause=error)
-            return None
-
-    hear = config.perception.speech and sound
-    light = LightPerception(
-        engines.detector(),
-        config.perception,
-        ocr=optional("text", engines.ocr, True),
-        asr=optional("speech", engines.asr, hear),
-        vad=optional("speech", engines.vad, hear),
-        keyframes=frames,
-        mono=clock.mono,
-        worn=config.memory.domain != "third-person",
-    )
-    if not hear:
-        light.health.fell_back.pop("speech", None)
-    light.health.fell_back.update(missing)
-    return light
-
-
-def _seeing(
-    light: LightPerception, config: Config, engines: Engines, clock: Clock, behind: Callable[[], bool]
-) -> LightPerception:
-    """Light perception with a vision-language model on top, if one can be had; else light, and told."""
-    try:
-        vision = engines.vision()
-    except ModelError as error:
-        light.health.fell_back["vision"] = sentence_of(error)
-        _log.warning("fell_back", part="vision", cause=error)
-        return light
-    assert vision is not None
-    exact = engines.thinkers.exact_vision
-    return VlmPerception(
-        light, vision, config.llm, mono=clock.mono, domain=config.memory.domain, exact_times=exact, behind=behind
-    )
-
-
-def _glasses(config: Config, clock: Clock) -> GlassesLink | None:
-    """The link to the glasses, if the owner named them.  Raises BridgeError when the address cannot be used."""
-    if not config.device.glasses:
-        return None
-    journal = private_dir(settings.state_dir()) / "glasses.journal"
-    return GlassesLink(config.device.glasses, clock, journal=journal, need_light=config.device.need_light)
-
-
-def _voice(engines: Engines, options: Options) -> Any:
-    """The voice, or None when there is nothing to speak into or no voice can be had (told by the voice service)."""
-    if options.speaker == "none":
-        return None
-    try:
-        return engines.voice_tts()
-    except ModelError as error:
-        _log.warning("fell_back", part="voice", cause=error)
-        return None
 
 
 def _signals(asked: threading.Event) -> Callable[[], None]:

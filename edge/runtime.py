@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,33 +28,26 @@ from edge.growing import Growing
 from edge.logs import Log
 from edge.memory.forget import Wish, last
 from edge.messages import (
-    Frame,
     Health,
     Message,
     Observation,
     RawWindow,
-    Sampled,
     Say,
     ServiceDecided,
-    Spoken,
     WindowCommitted,
 )
 from edge.perception.light import LightPerception
 from edge.perception.watch import FrameWatch
 from edge.pipeline import Pipeline, Totals
 from edge.power import Mode, PowerState
-from edge.proactive.alerts import alert, speak
-from edge.proactive.hazards import TABLE as HAZARDS
-from edge.proactive.hazards import warning
-from edge.proactive.signs import TABLE as SIGNS
-from edge.proactive.signs import sign
+from edge.proactive.alerts import alert
 from edge.recorder import Recorder
 from edge.server.control import ControlServer
 from edge.voice.listener import Listener
 from edge.voice.queue import ALERT, CRITICAL, NOTICE, URGENT
 from edge.voice.service import VoiceService
 from storage import Store
-from storage.errors import StorageError, StoreLocked, StoreUnwritable
+from storage.errors import StoreLocked, StoreUnwritable
 from storage.health import HealthEvent
 from storage.records import Device, Gap, Window
 
@@ -293,41 +285,6 @@ class Runtime:
                 message = alerts.get(0.0)
                 if isinstance(message, ServiceDecided) and message.decision.decision == "deliver":
                     glasses.nudge(alert(message.service.type).priority >= 4)
-
-    def run_watch(self, stop: threading.Event) -> None:
-        """Danger in single frames, and whatever the voice could not make heard, to the arbiter at once."""
-        frames, sampled, spoken = (self.bus.subscribe(t) for t in ("frames", "sampled", "spoken"))
-        threading.Thread(target=self._make_warnings, args=(stop,), name="warnings", daemon=True).start()
-        while not stop.is_set():
-            frame = frames.get(_WAIT_S)
-            while spoken.backlog():
-                said = spoken.get(0.0)
-                if isinstance(said, Spoken) and not said.heard and said.priority >= CRITICAL and said.source[1:].isdigit():
-                    self.pipeline.proactive.unheard(int(said.source[1:]))
-            taken = sampled.get(0.0) if sampled.backlog() else None
-            if self.watch is None or self.paused.is_set():
-                continue
-            if isinstance(frame, Frame):
-                self._warn(frame.t, self.watch.quick(frame), ())
-            if isinstance(taken, Sampled):
-                self._warn(taken.frame.t, (), self.watch.read(taken.frame))
-                if not stop.is_set():
-                    self._warn(taken.frame.t, self.watch.whole(taken.frame), ())
-
-    def _make_warnings(self, stop: threading.Event) -> None:
-        """The words of every warning there is, made ahead: danger does not wait for the voice."""
-        for hazard in (*HAZARDS, *SIGNS):
-            if stop.is_set() or not self.voice.keep(speak("safety", hazard=hazard.say)):
-                return
-
-    def _warn(self, t: int, told: Sequence[str], lines: Sequence[str]) -> None:
-        """Ask the arbiter to warn of what the sentences or signs of one frame tell of."""
-        found = [h for h in (*map(warning, told), sign(lines)) if h is not None]
-        for hazard in {h.name: h for h in found}.values():
-            try:
-                self.happened(self.pipeline.proactive.warn(hazard.name, t, speak("safety", hazard=hazard.say)))
-            except StorageError as error:  # the memory thread tells of it; the next frame tries again
-                _log.error("warning_not_stored", cause=error)
 
     def run_health(self, stop: threading.Event) -> None:
         """Changes of state into the store and the log."""

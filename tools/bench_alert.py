@@ -182,7 +182,7 @@ def _instrumented(runtime: Any) -> dict[str, int]:
     """Note, for the newest warning, when each stage began and ended."""
     marks: dict[str, int] = {}
     now = runtime.wall.now
-    warn, happened, play = runtime.pipeline.proactive.warn, runtime._happened, runtime.voice._player.play
+    warn, happened, play = runtime.pipeline.proactive.warn, runtime.happened, runtime.voice._player.play
     looks = {kind: getattr(runtime.watch, kind) for kind in ("quick", "read")}
     begun = {"at": 0}
 
@@ -217,7 +217,7 @@ def _instrumented(runtime: Any) -> dict[str, int]:
     runtime.watch.quick, runtime.watch.read = look("quick"), look("read")
     runtime.pipeline.proactive.warn = noted_warn
     runtime.voice._player.play = noted_play
-    type(runtime)._happened = lambda _, messages: noted_happened(messages)
+    type(runtime).happened = lambda _, messages: noted_happened(messages)
     return marks
 
 
