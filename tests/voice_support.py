@@ -60,12 +60,15 @@ class Room:
         self.clock, self.leak = clock, leak
         self._delay = int(delay_s * RATE)
         self._begun = clock.mono()
+        self.starts: list[int] = []  # monotonic times at which an utterance or a chime began
         self._track = np.zeros(0, np.float32)  # what was played since the beginning, RATE
         self._lock = threading.Lock()
 
     def play(self, chunks: Iterable[AudioChunk], stop: threading.Event) -> Played:
         seconds = 0.0
         for chunk in chunks:
+            if not seconds:
+                self.starts.append(self.clock.mono())
             pcm = to_float(resample(chunk.pcm, chunk.rate, RATE))
             self._pad()
             for i in range(0, len(pcm), 320):
@@ -81,6 +84,10 @@ class Room:
 
     def close(self) -> None:
         pass
+
+    def began_after(self, mono: int) -> int:
+        """When the first thing that was played after this began."""
+        return min((t for t in self.starts if t >= mono), default=mono)
 
     def leaked(self, mono: int, count: int) -> np.ndarray:
         """What of it reaches the microphone in the `count` samples before `mono`."""

@@ -228,7 +228,8 @@ class LightPerception:
             return ()
         with self._timed("speech"):
             try:
-                found = hear(raw.sound, self._vad, asr, raw.t_start, raw.t_end)
+                keep = self._settings.bystanders == "keep"
+                found = hear(raw.sound, self._vad, asr, raw.t_start, raw.t_end, bystanders=keep)
             except ModelError as error:
                 self.health.fell_back["speech"] = sentence_of(error)
                 return ()

@@ -43,8 +43,13 @@ class Heard:
     text: str
 
 
-def hear(sound: Sound, vad: VAD, asr: ASR, t_start: int, t_end: int) -> tuple[Utterance, ...]:
-    """What was said in the sound, in order; times are cut to the window.  Raises what the models raise."""
+def hear(
+    sound: Sound, vad: VAD, asr: ASR, t_start: int, t_end: int, *, bystanders: bool = True
+) -> tuple[Utterance, ...]:
+    """What was said in the sound, in order; times are cut to the window.  Raises what the models raise.
+
+    Without `bystanders` only the wearer's words are returned, so that nobody else's go any further.
+    """
     heard = []
     for start, end, loud in join(_loudness(sound.pcm, vad.speech_spans(sound.pcm))):
         text = words_of(asr, _cut(sound.pcm, start - PAD_S, end + PAD_S))
@@ -54,6 +59,7 @@ def hear(sound: Sound, vad: VAD, asr: ASR, t_start: int, t_end: int) -> tuple[Ut
     return tuple(
         Utterance(min(max(sound.t + round(h.start_s * US), t_start), t_end), speaker, h.text)
         for h, speaker in zip(heard, speakers, strict=True)
+        if bystanders or speaker == WEARER
     )
 
 

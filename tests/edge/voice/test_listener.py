@@ -1,0 +1,168 @@
+"""Conversations with real models, in real time, without a sound card."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from voice_support import Table, silence, table
+
+from edge.clock import US
+from edge.messages import Say
+from edge.voice.queue import ALERT, CRITICAL
+from models import Loader, LoadOptions, Registry
+
+KEYS = "Your keys are on the kitchen table."
+STORY = [
+    "Once there was a miller who had three sons and a mill by the river.",
+    "The oldest of them wanted to see the mountains in the north.",
+    "So he took some bread, his grey coat, and a lantern.",
+    "After seven days he came to a castle made of glass.",
+]
+
+
+@pytest.fixture(scope="module")
+def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
+    folder = tmp_path_factory.mktemp("models")
+    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def device(loader: Loader) -> Iterator[Table]:
+    with table(loader) as made:
+        made.mind.answers = {"keys": [KEYS], "story": STORY}
+        yield made
+
+
+def test_a_question_in_one_breath_and_after_a_pause_is_answered(device: Table) -> None:
+    device.tell("Hey Jarvis, where are my keys?")
+    device.wait()
+    assert "kitchen table" in device.said()
+    device.tell("Hey Jarvis.", after=0.7)
+    device.tell("Where are my keys?", before=0.0)
+    device.wait()
+    assert "kitchen table" in device.said()
+    assert all("jarvis" not in q.lower() for q in device.mind.asked)
+    assert device.mind.answered_[-1].lower().startswith("where are my keys")
+    assert {"endpoint", "asr", "to_voice"} <= set(device.listener.timing.last)
+
+
+def test_what_is_not_for_the_device_is_left_alone(device: Table) -> None:
+    device.tell("Where are my keys? I must have left them in the car.")
+    device.wait()
+    assert device.listener.timing.turns == 0
+    device.tell("Hey Jarvis, I like green apples.")  # nothing it could do about that
+    device.wait()
+    assert device.listener.timing.turns == 1
+    assert device.mind.asked == []
+    assert device.voice.last is None
+
+
+def test_stop_silences_it_and_a_murmur_only_for_a_moment(device: Table) -> None:
+    device.tell("Hey Jarvis, tell me a story.")
+    device.until(lambda: device.voice.speaking is not None)
+    device.tell("Stop.", before=1.5)
+    device.wait()
+    assert device.voice.health()["spoken"] < len(STORY)
+    device.tell("Hey Jarvis, tell me a story.")
+    device.until(lambda: device.voice.speaking is not None)
+    device.tell("The bus was late again.", before=1.5, after=0.2)  # said to somebody else
+    assert device.voice.speaking is None
+    device.wait(60)
+    assert "castle" in device.said()
+
+
+def test_forgetting_asks_back_and_hears_the_answer(device: Table) -> None:
+    device.tell("Hey Jarvis, forget the last ten minutes.")
+    device.until(lambda: device.listener.health()["turn"] == "reply")
+    device.tell("Yes.", before=0.4)
+    device.wait()
+    assert device.mind.confirmed == [True]
+    assert "forgotten" in device.said()
+    device.tell("Hey Jarvis, forget the last ten minutes.")
+    device.until(lambda: device.listener.health()["turn"] == "reply")
+    device.until(lambda: device.mind.confirmed == [True, False])  # silence is no consent
+
+
+def test_an_alert_waits_for_the_question_and_danger_does_not(device: Table) -> None:
+    device.tell("Hey Jarvis.", after=0.3)
+    device.bus.publish([Say("The stove is still on.", ALERT, "a1"), Say("Watch out, a car!", CRITICAL, "a2")])
+    device.until(lambda: device.voice.last is not None)
+    assert device.voice.last.source == "a2"
+    assert device.listener.health()["turn"] == "wake"
+    device.tell("Where are my keys?", before=0.0)
+    device.wait()
+    said = device.said()
+    assert said.index("kitchen") < said.index("stove")
+    assert said.count("stove") == 1
+    assert device.voice.health()["dropped"] == {}
+
+
+def test_a_question_cuts_into_an_alert_which_then_goes_on(device: Table) -> None:
+    text = "You have not had any water since nine. The bottle stands on your desk. It is half full."
+    device.bus.publish([Say(text, ALERT, "a1"), Say("The window is open.", ALERT, "a2")])
+    device.play(silence(1.0))
+    device.tell("Hey Jarvis, where are my keys?", before=0.0)
+    device.wait(60)
+    said = device.said()
+    assert said.index("kitchen") < said.index("half") < said.index("window")
+    assert said.count("window") == 1
+
+
+def test_repeat_louder_and_help(device: Table) -> None:
+    device.tell("Hey Jarvis, where are my keys?")
+    device.wait()
+    device.tell("Hey Jarvis, please say that again.")
+    device.wait()
+    assert "kitchen table" in device.said()
+    before = device.voice.gain
+    device.tell("Hey Jarvis, speak up, please.")
+    device.wait()
+    assert device.voice.gain > before
+
+
+def test_a_tap_is_as_good_as_the_wake_word(device: Table) -> None:
+    device.listener.tap()
+    device.tell("Where are my keys?")
+    device.wait()
+    assert "kitchen table" in device.said()
+
+
+def test_the_microphone_stops_in_mid_utterance(device: Table) -> None:
+    pcm = device.mouth("Hey Jarvis, where are my keys?")
+    device.play(np.concatenate([silence(0.3), pcm[: int(len(pcm) * 0.75)]]))
+    never = threading.Event()
+    for _ in range(200):
+        never.wait(0.05)
+        if device.listener.health()["turn"] is None and device.listener.idle():
+            break
+    assert device.listener.health()["turn"] is None
+    device.tell("Hey Jarvis, where are my keys?", before=1.0)  # it is back
+    device.wait()
+    assert "kitchen table" in device.said()
+
+
+def test_without_a_model_it_says_so_and_nothing_else_stops(loader: Loader) -> None:
+    from models.errors import ModelMissingError
+
+    def missing() -> list:
+        raise ModelMissingError("There is no wake-word file x.tflite; correct voice.wake_words.")
+
+    made = Table(loader)
+    made.listener._hearing._wake = missing
+    stop = threading.Event()
+    thread = threading.Thread(target=made.listener.run, args=(stop,))
+    thread.start()
+    try:
+        made.play(silence(0.3))
+        assert made.listener.health()["state"] == "down"
+        assert "wake-word file" in str(made.listener.health()["detail"])
+    finally:
+        stop.set()
+        thread.join(10)
+    assert not thread.is_alive()
+    assert made.clock.mono() > US
