@@ -27,7 +27,7 @@ from edge.growing import growing
 from edge.listening import listener
 from edge.logs import Log
 from edge.messages import Health
-from edge.opening import open_capture
+from edge.opening import OpenedLive, open_capture
 from edge.perception.light import PRIME_WINDOWS
 from edge.perception.vlm import VlmPerception
 from edge.perception.watch import FrameWatch
@@ -279,6 +279,8 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
             with store.transaction() as tx:
                 tx.erase.remember_file(str(recorder.path.resolve()), wall.now())
         with store.snapshot() as snapshot:
+            if isinstance(opened, OpenedLive):
+                opened.go_on_after(snapshot.trace.last())
             first, last = snapshot.trace.first(opened.recording), snapshot.trace.last(opened.recording)
             earlier = [] if last is None else snapshot.trace.before(opened.recording, last.id, PRIME_WINDOWS)
             kept = {k.file for k in snapshot.trace.keyframes()}

@@ -136,6 +136,11 @@ class OpenedLive:
             duration_s=duration_s,
         )
 
+    def go_on_after(self, newest: Window | None) -> None:
+        """Begin after what the memory holds, whatever the clock says after a reboot."""
+        if newest is not None and self.time.go_on_after(newest.t_end):
+            self.recording = live_recording(self.time.now(), self.time.offset())
+
     def close(self) -> None:
         """Nothing is open before the capture runs."""
 
