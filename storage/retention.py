@@ -139,7 +139,7 @@ class Holdings:
             "WHERE k.t >= ? AND k.t < ? ORDER BY k.t, k.id",
             (-(2**62) if start is None else start, 2**62 if end is None else end),
         ).fetchall()
-        linked = self._linked()
+        linked = self._linked(start)
         return [Held(Keyframe(*row[:8]), row[8], row[7] in linked, bool(row[9])) for row in rows]
 
     def old_windows(self, before: Us, limit: int) -> list[int]:
@@ -151,13 +151,25 @@ class Holdings:
         )
         return [row[0] for row in rows]
 
-    def _linked(self) -> set[int]:
-        """The first and the last keyframe of each episode."""
+    def unsettled(self, tier: str) -> Us | None:
+        """The time of the oldest keyframe that does not fit that tier yet and is not pinned; None when all do."""
+        row = self._db.execute(
+            "SELECT k.t FROM keyframe k JOIN window w ON w.id = k.window_id WHERE NOT EXISTS "
+            "(SELECT 1 FROM keyframe_tier c WHERE c.keyframe_id = k.id AND c.tier = ?) "
+            f"AND NOT (EXISTS (SELECT 1 FROM pin p WHERE p.ref = 'k' || k.id) OR {_PINNED_WINDOW}) "
+            "ORDER BY k.t LIMIT 1",
+            (tier,),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _linked(self, start: Us | None) -> set[int]:
+        """The first and the last keyframe of each episode that ended after `start`."""
         found: set[int] = set()
         for row in self._db.execute(
             "SELECT min(k.t || ' ' || k.id), max(k.t || ' ' || k.id) FROM episode e JOIN window w ON "
             "w.recording_id = e.recording_id AND w.id BETWEEN e.first_window AND e.last_window "
-            "JOIN keyframe k ON k.window_id = w.id GROUP BY e.id"
+            "JOIN keyframe k ON k.window_id = w.id WHERE e.t_end >= ? GROUP BY e.id",
+            (-(2**62) if start is None else start,),
         ):
             found.update(int(str(value).split()[1]) for value in row)
         return found

@@ -160,8 +160,12 @@ class Retention:
         return max(0, wanted - free)
 
     def _tiers(self, now: int, done: Pass) -> None:
+        """What has come to its last tier stays as it is, so a pass reads no further back than it must."""
         with self._store.holdings() as holdings:
-            held = holdings.keyframes()
+            oldest = holdings.unsettled(self._table[-1].name)
+            if oldest is None:
+                return
+            held = holdings.keyframes(oldest - max(row.gap_us for row in self._table))
         gone = thinned(held, now, self._table)
         self._drop(gone, done)
         left = {h.keyframe.id for h in gone}

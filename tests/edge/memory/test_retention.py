@@ -123,6 +123,9 @@ def test_tiers_thin_out_and_compress_and_do_nothing_twice(tmp_path: Path) -> Non
     assert sorted(h.keyframe.file for h in after) == KeyframeFolder(folder_of(tmp_path / "m.db")).files()
     again = keeper(store, Settings()).step(NOW)
     assert not again.anything, "the table of tiers is where the pictures are now"
+    with store.holdings() as holdings:
+        oldest = holdings.unsettled("long")
+        assert oldest is not None and NOW - oldest <= 24 * HOUR_US, "what is in its last tier is not looked at again"
     assert store.integrity() == []
     store.close()
 
