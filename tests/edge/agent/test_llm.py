@@ -327,7 +327,9 @@ def test_every_call_of_the_table_reads_the_memory(wearer) -> None:
         day = llm_calls.run(Skills(snapshot), Call(tool="search_events", query="fridge", when="yesterday"), view)
         assert {e.t_start for e in day} == {e.t_start for e in day if view.zone.iso(e.t_start).startswith("2025-07-01")}
         assert day
-        made_up = llm_calls.run(Skills(snapshot), Call(tool="search_events", query="feed dog", when="this evening"), view)
+        made_up = llm_calls.run(
+            Skills(snapshot), Call(tool="search_events", query="feed dog", when="this evening"), view
+        )
         assert any("dog" in e.text for e in made_up)  # it was yesterday morning
 
 
