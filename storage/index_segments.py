@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -323,21 +324,20 @@ def _seal(db: Connection, ground: Ground, after: int, last: int, *, least: int) 
 
 
 def _merge(db: Connection, ground: Ground) -> None:
-    """Put small neighbours together: STEP of those as they were written, then all that one segment can reach over."""
-    for fresh in (True, False):
-        run: list[Head] = []
-        for head in heads(db, ground):
-            fits = head.packed and (head.rows < SEAL * STEP) is fresh
-            stuck = not head.packed or (fits and bool(run) and head.last - run[0].first >= SPAN)
-            if stuck:  # what lies between whole segments, or reaches too far, will not grow any more
-                _join(db, ground, run, packed=fresh)
-            if stuck or not fits:
-                run = []
-            if fits:
-                run.append(head)
-            if sum(h.rows for h in run) >= (SEAL * STEP if fresh else SPAN - SEAL):
-                _join(db, ground, run, packed=fresh)
-                run = []
+    """Put small neighbours together: all that one segment can reach over, and STEP of the newest while that fills up."""
+    run: list[Head] = []
+    for head in heads(db, ground):
+        if run and (not head.packed or head.last - run[0].first >= SPAN):
+            _join(db, ground, run, packed=sum(h.rows for h in run) <= _PACKED_MOST)
+            run = []
+        if head.packed:
+            run.append(head)
+        if sum(h.rows for h in run) >= SPAN - SEAL:
+            _join(db, ground, run, packed=False)
+            run = []
+    fresh = list(takewhile(lambda h: h.rows < SEAL * STEP, reversed(run)))[::-1]
+    if sum(h.rows for h in fresh) >= SEAL * STEP:
+        _join(db, ground, fresh, packed=True)
 
 
 def _join(db: Connection, ground: Ground, run: list[Head], *, packed: bool) -> None:

@@ -339,3 +339,17 @@ def test_filters_leave_only_what_fits(monkeypatch: pytest.MonkeyPatch, most: int
                     assert [h.bm25_rank for h in hits if h.bm25_rank] != [] or not count
             with pytest.raises(BadRecord):
                 snapshot.search("pattern", "cup", where=Where(place="sink"))
+
+
+@pytest.mark.usefixtures("small")
+def test_segments_stay_few_whatever_the_size_of_transactions() -> None:
+    with Store.open(None, space=SPACE) as store:
+        life = Life(store, 6)
+        for n in range(60):
+            life.live((3, 9, 17, 30)[n % 4])
+        rows = store._writer.execute("SELECT packed, rows FROM segment WHERE stratum = 3").fetchall()
+        whole = [r for packed, r in rows if not packed]
+        assert sum(whole) > len(life.rows) - 64 - 8
+        assert min(whole) > 64 // 2
+        assert len(rows) - len(whole) < 10
+        assert store.integrity() == []
