@@ -24,7 +24,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tools import corpus as source
-from tools.bench_engines import BATCH, DAY_ROWS, ENGINES, Corpus, disk_mb, fresh, peers, plain, time_of
+from tools.bench_engines import BATCH, DAY_ROWS, ENGINES, SPACE, Corpus, disk_mb, fresh, peers, plain, time_of
 from tools.bench_exact import Exact, Question
 
 K = 20
@@ -61,28 +61,28 @@ def make_corpus(folder: Path, rows: int, captions: Counter[str], embed: source.B
 
 
 def corpus_of(folder: Path, db: Path) -> Corpus:
-    """The same of the moments of an existing memory, for the exact rankings."""
-    from storage import Store
+    """The same of the moments of an existing memory, for the exact rankings.  Ids must have no holes."""
+    from storage.connect import connect
 
     folder.mkdir(parents=True, exist_ok=True)
-    rows, after = 0, 0
-    with (
-        Store.open(db, read_only=True) as store,
-        store.snapshot() as snapshot,
-        (folder / "texts.jsonl").open("w", encoding="utf-8") as texts,
-        (folder / "vectors.f32").open("wb") as vectors,
-        (folder / "times.i64").open("wb") as times,
-    ):
-        while found := snapshot.moments.many(list(range(after + 1, after + BATCH + 1))):
-            held = snapshot.moments.vectors(list(found))
-            for n, moment in enumerate(found.values(), after + 1):
-                assert moment.id == n, "moments of this memory were erased: ids have holes"
-                texts.write(json.dumps(" ".join((moment.text, *moment.keywords))) + "\n")
-                vectors.write(held[n].tobytes())
-            np.asarray([m.t for m in found.values()], dtype=np.int64).tofile(times)
-            rows += len(found)
-            after += BATCH
-    return Corpus(folder, rows)
+    memory = connect(db, read_only=True)
+    memory.execute("BEGIN")
+    times = []
+    with (folder / "texts.jsonl").open("w", encoding="utf-8") as texts:
+        for n, (row, t, text) in enumerate(
+            memory.execute("SELECT id, t, text || ' ' || keywords FROM moment ORDER BY id"), 1
+        ):
+            if row != n:
+                sys.exit(f"{db}: moments were erased, ids have holes; make another memory.")
+            texts.write(json.dumps(text.strip()) + "\n")
+            times.append(t)
+    np.asarray(times, dtype=np.int64).tofile(folder / "times.i64")
+    vectors = np.memmap(folder / "vectors.f32", np.float32, "w+", shape=(len(times), SPACE.dim))
+    for row, data in memory.execute("SELECT rowid, embedding FROM moment_vec"):
+        vectors[row - 1] = np.frombuffer(data, dtype="<f4")
+    vectors.flush()
+    memory.close()
+    return Corpus(folder, len(times))
 
 
 def ask(corpus: Corpus, captions: Counter[str], embed: source.Bulk, count: int, seed: int) -> dict[str, list[Question]]:
@@ -115,7 +115,7 @@ def ask(corpus: Corpus, captions: Counter[str], embed: source.Bulk, count: int, 
     return made
 
 
-def child(engine: str, what: str, folder: Path, corpus: Corpus, asked: Path) -> None:
+def child(engine: str, what: str, folder: Path, corpus: Corpus, asked: Path, *, cpu: bool) -> None:
     """In a process of its own: build an engine's files, or ask it; prints one line of JSON."""
     build, opened, _ = ENGINES[engine]
     start = perf_counter()
@@ -127,6 +127,7 @@ def child(engine: str, what: str, folder: Path, corpus: Corpus, asked: Path) -> 
     texts = json.loads(str(held["texts"]))
     vectors, first, last = (held[name] for name in ("vectors", "first", "last"))
     search = opened(folder, corpus)
+    clock = process_time if cpu else perf_counter
     taken: list[float] = []
     fused: list[list[int]] = []
     dense: list[list[int]] = []
@@ -138,9 +139,9 @@ def child(engine: str, what: str, folder: Path, corpus: Corpus, asked: Path) -> 
     for n in [*order[:WARM], *order[-WARM:]]:
         one(n)
     for n in order:
-        begin = perf_counter()
+        begin = clock()
         got = one(n)
-        taken.append((perf_counter() - begin) * 1e3)
+        taken.append((clock() - begin) * 1e3)
         fused.append(got[0])
         dense.append(got[1])
     peak = _peak_mb()
@@ -154,15 +155,15 @@ def _peak_mb() -> float:
     return float(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
 
 
-def measure(engine: str, work: Path, corpus: Corpus, exact: Exact, db: Path | None) -> list[dict[str, Any]]:
+def measure(engine: str, work: Path, corpus: Corpus, exact: Exact, db: Path | None, clock: str) -> list[dict[str, Any]]:
     """Build and ask one engine; its rows."""
     folder = work / plain(engine)
     built = {"build_s": 0.0}
     if db is not None and engine == "grove-edge":
         folder = db
     else:
-        built = _run(engine, "build", fresh(folder), corpus, work)
-    got = _run(engine, "query", folder, corpus, work)
+        built = _run(engine, "build", fresh(folder), corpus, work, clock)
+    got = _run(engine, "query", folder, corpus, work, clock)
     rows = []
     each = len(got["ms"]) // len(RANGES)
     for i, name in enumerate(RANGES):
@@ -186,18 +187,9 @@ def measure(engine: str, work: Path, corpus: Corpus, exact: Exact, db: Path | No
     return rows
 
 
-def _run(engine: str, what: str, folder: Path, corpus: Corpus, work: Path) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        __file__,
-        "--child",
-        engine,
-        what,
-        str(folder),
-        str(corpus.folder),
-        str(corpus.rows),
-        str(work),
-    ]
+def _run(engine: str, what: str, folder: Path, corpus: Corpus, work: Path, clock: str) -> dict[str, Any]:
+    given = [engine, what, str(folder), str(corpus.folder), str(corpus.rows), str(work), clock]
+    command = [sys.executable, __file__, "--child", *given]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{engine} failed to {what}:\n{done.stderr[-2000:]}")
@@ -213,15 +205,18 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--queries", type=int, default=120)
     parser.add_argument("--ingest", action="store_true")
+    parser.add_argument(
+        "--cpu", action="store_true", help="tell processor time instead of the clock's: for a busy machine"
+    )
     parser.add_argument("--dir", type=Path, help="where to build, and to keep what was built")
     parser.add_argument("--db", type=Path)
     parser.add_argument("--traces", type=Path, default=source.TRACES)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--child", nargs=6, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=7, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        engine, what, folder, texts, rows, work = given.child
-        child(engine, what, Path(folder), Corpus(Path(texts), int(rows)), Path(work) / "asked.npz")
+        engine, what, folder, texts, rows, work, clock = given.child
+        child(engine, what, Path(folder), Corpus(Path(texts), int(rows)), Path(work) / "asked.npz", cpu=clock == "cpu")
         return
     with tempfile.TemporaryDirectory() as scratch:
         work = given.dir or Path(scratch)
@@ -245,7 +240,7 @@ def main() -> None:
             if lacking:
                 print(f"{engine} is left out: pip install {' '.join(lacking)}", file=sys.stderr)
                 continue
-            _show(measure(engine, work, corpus, exact, given.db), as_json=given.json)
+            _show(measure(engine, work, corpus, exact, given.db, "cpu" if given.cpu else "wall"), as_json=given.json)
         if given.ingest:
             from tools.bench_ingest import ingest
 
