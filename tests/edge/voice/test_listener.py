@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +77,7 @@ def test_stop_silences_it_and_a_murmur_only_for_a_moment(device: Table) -> None:
     assert "castle" in device.said()
 
 
+@pytest.mark.slow
 def test_forgetting_asks_back_and_hears_the_answer(device: Table) -> None:
     device.tell("Hey Jarvis, forget the last ten minutes.")
     device.until(lambda: device.listener.health()["turn"] == "reply")
@@ -113,6 +115,7 @@ def test_a_question_cuts_into_an_alert_which_then_goes_on(device: Table) -> None
     assert said.count("window") == 1
 
 
+@pytest.mark.slow
 def test_repeat_louder_and_help(device: Table) -> None:
     device.tell("Hey Jarvis, where are my keys?")
     device.wait()
@@ -125,6 +128,7 @@ def test_repeat_louder_and_help(device: Table) -> None:
     assert device.voice.gain > before
 
 
+@pytest.mark.slow
 def test_a_tap_is_as_good_as_the_wake_word(device: Table) -> None:
     device.listener.tap()
     device.tell("Where are my keys?")
@@ -144,6 +148,23 @@ def test_the_microphone_stops_in_mid_utterance(device: Table) -> None:
     device.tell("Hey Jarvis, where are my keys?", before=1.0)  # it is back
     device.wait()
     assert "kitchen table" in device.said()
+
+
+@pytest.mark.parametrize("turns", [pytest.param(100, marks=pytest.mark.slow), 4])
+def test_turns_in_a_row_keep_the_microphone_and_the_memory(turns: int, device: Table) -> None:
+    """Taps instead of wake words, short answers: after each the ears are open, and nothing grows."""
+    device.mind.answers = {"keys": ["Here."]}
+    sizes = []
+    for n in range(turns):
+        device.listener.tap()
+        device.tell("Where are my keys?", after=0.8)
+        device.wait()
+        assert device.voice.health()["spoken"] == n + 1
+        health = device.listener.health()
+        assert (health["state"], health["turn"], health["turns"]) == ("ok", None, n + 1)
+        sizes.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096 // 1_000_000)
+    if turns > 50:
+        assert max(sizes[-10:]) - max(sizes[10:20]) < 20, sizes
 
 
 def test_without_a_model_it_says_so_and_nothing_else_stops(loader: Loader) -> None:
