@@ -83,7 +83,10 @@ class PatienceReader:
     def newest(self) -> tuple[int, int]:
         """(id of the newest wish, id of the newest feedback), 0 when there is none: whether anything is new."""
         wish = self._db.execute("SELECT max(id) FROM wish WHERE t <= ?", (self._until,)).fetchone()[0]
-        given = self._db.execute("SELECT max(id) FROM feedback WHERE t <= ?", (self._until,)).fetchone()[0]
+        given = self._db.execute(
+            "SELECT max(f.id) FROM feedback f JOIN service s ON s.id = f.service_id WHERE f.t <= ? AND s.known <= ?",
+            (self._until, self._until),
+        ).fetchone()[0]
         return int(wish or 0), int(given or 0)
 
     def feedback(self, since: Us = -(2**62)) -> list[Feedback]:

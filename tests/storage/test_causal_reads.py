@@ -108,6 +108,7 @@ CALLS: dict[str, Call] = {
     "episodes.recent": lambda s, h, r: s.episodes.recent(r.randint(1, 5)),
     "episodes.last": lambda s, h, r: [s.episodes.last(name) for name in ("one", "two", "none")],
     "episodes.of_window": lambda s, h, r: [s.episodes.of_window(i) for i in ALL_IDS],
+    "episodes.since": lambda s, h, r: (s.episodes.since(r.randint(0, 60), 5), s.episodes.since(0, 200)),
     "episodes.count": lambda s, h, r: s.episodes.count(),
     "episodes.vectors": lambda s, h, r: arrays(s.episodes.vectors(ALL_IDS)),
     "moments.get": lambda s, h, r: each(ALL_IDS, s.moments.get),
@@ -169,6 +170,9 @@ CALLS: dict[str, Call] = {
     "corrections.of": lambda s, h, r: [s.corrections.of(f"m{i}") for i in ALL_IDS],
     "corrections.amendments": lambda s, h, r: s.corrections.amendments(),
     "corrections.vectors": lambda s, h, r: arrays(s.corrections.vectors(ALL_IDS)),
+    "standing.get": lambda s, h, r: each(ALL_IDS, s.standing.get),
+    "standing.all": lambda s, h, r: s.standing.all(),
+    "standing.open": lambda s, h, r: s.standing.open(),
     "patience.wishes": lambda s, h, r: (s.patience.wishes(), s.patience.wishes("snooze")),
     "patience.wish": lambda s, h, r: s.patience.wish("snooze", "place:shed"),
     "patience.newest": lambda s, h, r: s.patience.newest(),
@@ -243,6 +247,7 @@ FUTURE = {
 }
 TIMELESS = {"meta", "migration", "cursor", "procedure", "procedure_version"}
 CARE = {"pin", "pruned", "keyframe_tier", "erasure", "recorded_file"}  # what the owner and retention did, since
+ASKED = {"standing", "standing_event"}  # what the owner waits for: tests/edge/agent/test_standing.py
 INDEX = {"search_state", "segment", "segment_column", "posting"}  # derived from the rows, and gone with them
 VECTORS = {owner: vec for vec, owner in VECTOR_TABLES}
 
@@ -264,7 +269,7 @@ def test_every_table_is_known_to_this_test() -> None:
         rows = store._writer.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
     own = {name for name, sql in rows if "VIRTUAL" not in (sql or "") and "_fts" not in name and "_vec" not in name}
     own -= {name for name in own if name.endswith("_near")}
-    assert own - {"sqlite_sequence"} - INDEX == set(FUTURE) | TIMELESS | CARE
+    assert own - {"sqlite_sequence"} - INDEX == set(FUTURE) | TIMELESS | CARE | ASKED
     assert {name for name, sql in rows if "vec0" in (sql or "")} == set(VECTORS.values())
 
 
