@@ -7,6 +7,7 @@ wait for it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +40,9 @@ from storage.records import Episode, Moment, Pattern, Role, Utterance, Window
 BATCH = 10  # candidates judged together (GROVE)
 # Tokens are bounded by the schemas; the figures given to a model are for one that writes letter by letter.
 LEAST_KNOWN = 0.5  # share of a summary's content words that its windows must hold
+SENTENCES = 5  # of a summary at most
 MAIN = 5  # things that a summary has to name
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 WEIGHT = {"core": 0.85, "detail": 0.5, "context": 0.3}
 
 
@@ -88,7 +91,7 @@ class Consolidator:
             return None
         self.health.summaries += 1
         keywords = tuple(dict.fromkeys([*(k.casefold() for k in answer["keywords"]), *by_rules.keywords]))
-        subject, summary = _clean(answer["subject"]).rstrip("."), _clean(answer["summary"])
+        subject, summary = _clean(answer["subject"]).rstrip("."), _told_once(answer["summary"], SENTENCES)
         told = set(content(f"{subject} {summary}"))
         left_out = [thing for thing in main if not set(content(thing)) <= told]
         if left_out:
@@ -137,7 +140,7 @@ class Consolidator:
             return None
         self.health.patterns += 1
         return replace(
-            pattern, title=_clean(answer["title"]).rstrip("."), summary=_clean(answer["summary"]), made_by="llm"
+            pattern, title=_clean(answer["title"]).rstrip("."), summary=_told_once(answer["summary"], 6), made_by="llm"
         )
 
     def facts(self, windows: Sequence[Window]) -> list[Draft]:
@@ -209,6 +212,14 @@ def _said(quote: str, windows: Sequence[Window]) -> tuple[Window, Utterance] | N
             if words and set(words) <= set(content(utterance.text)):
                 return window, utterance
     return None
+
+
+def _told_once(text: str, most: int) -> str:
+    """The first so many sentences, each once; small models repeat themselves until they are cut off in the middle."""
+    parts = [p for p in _SENTENCE.split(_clean(text)) if p]
+    if len(parts) > 1 and parts[-1][-1] not in ".!?":
+        parts.pop()
+    return " ".join(list(dict.fromkeys(parts))[:most])
 
 
 def _clean(text: str) -> str:

@@ -129,6 +129,17 @@ def test_main_things_that_a_summary_leaves_out_are_named() -> None:
     assert teller.asked[0][0][1].content.endswith("Name in the summary: salt, soup, spoon.")
 
 
+def test_a_summary_that_repeats_itself_and_breaks_off_is_told_once() -> None:
+    said = {
+        "subject": "Making tea",
+        "summary": "The wearer fills kettle. " + "The wearer takes cup. " * 9 + "The wearer po",
+        "keywords": ["tea"],
+    }
+    texts = Consolidator(Teller(said)).summarise(TEA[:1], episodes.write(TEA[:1]))
+    assert texts is not None
+    assert texts.summary == "The wearer fills kettle. The wearer takes cup."
+
+
 def test_moments_get_the_role_the_model_gives_them() -> None:
     own = [Moment(7, 1, T + n, 0, f"take {n}", (), "detail", 0.4, "", "", T) for n in range(45)]
     teller = Teller({"core": [2, 3], "context": [3, 4]}, OutputError("?"))
