@@ -231,13 +231,16 @@ class Voice(_Section):
     speak_alerts: bool = Field(True, description="Speak delivered alerts.")
     listen: bool = Field(True, description="Listen for the wake word and answer (with a live source or in real time).")
     wake_words: str = Field(
-        "micro-hey-jarvis", description="Wake-word models, ids or paths of .tflite files, with blanks between them."
+        "micro-hey-jarvis",
+        description="Wake-word models with blanks between them: ids, .tflite files, wyoming://HOST:PORT.",
     )
     stop_words: str = Field("", description="Models of words that silence the device, as in wake_words.")
-    asr: str = Field("whisper-tiny.en", description="Speech recognition of what is said to the device.")
+    asr: str = Field(
+        "whisper-tiny.en", description="Recognition of what is said to the device: an id or wyoming://HOST:PORT."
+    )
     asr_saver: str = Field("whisper-tiny.en", description="The same while the battery is low.")
     vad: str = Field("silero-vad-v6", description="Who tells speech from silence.")
-    tts: str = Field("", description="Voice: a model id; empty: the best there is.")
+    tts: str = Field("", description="Voice: an id or wyoming://HOST:PORT; empty: the best there is.")
     silence_s: float = Field(0.5, ge=0.3, le=3, description="Silence that ends a whole question, seconds.")
     pause_s: float = Field(0.8, ge=0.3, le=3, description="Silence that ends a sentence that may go on, seconds.")
     open_s: float = Field(2.0, ge=0.5, le=3, description="Silence that ends one that must go on, seconds.")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from models import roles
-from models.backends import fake
+from models.backends import fake, wyoming
 from models.backends.espeak import Espeak
 from models.backends.heap import give_back
 from models.backends.llama_model import LlamaModel
@@ -154,6 +154,17 @@ def _own_wake_word(path: str) -> Build:
             if not needed.is_file():
                 raise ModelMissingError(f"There is no wake-word file {needed}; correct voice.wake_words.")
         return MicroWake(file, config, model_id=file.stem)
+
+    return build
+
+
+def _wyoming(address: str, role: RoleName) -> Build:
+    """A speech service of the owner's own, named by its address."""
+
+    def build(_files: Files, options: LoadOptions) -> roles.Model:
+        if role == "asr":
+            return wyoming.WyomingAsr(address, language=options.language)
+        return wyoming.WyomingTts(address) if role == "tts" else wyoming.WyomingWake(address)
 
     return build
 
@@ -318,11 +329,18 @@ class Loader:
             backend = Backend(("language", "vision_language"), _gguf(model_id), has_files=False)
         if backend is None and model_id.endswith(".tflite"):
             backend = Backend(("wake_word",), _own_wake_word(model_id), has_files=False)
+        if backend is None and model_id.startswith(wyoming.SCHEME):
+            backend = Backend(("asr", "tts", "wake_word"), _wyoming(model_id, role.name), has_files=False)
         if backend is None or role.name not in backend.roles:
             able = sorted(i for i, b in BACKENDS.items() if role.name in b.roles)
             raise UnknownModelError(
                 f"There is no model {model_id} for the role {role.name}; choose of {', '.join(able)}."
             )
+        if model_id.startswith(wyoming.SCHEME):  # one address may fill several roles
+            key = f"{role.name} {model_id}"
+            if key not in self._open:
+                self._open[key] = backend.build({}, self._options)
+            return self._open[key]
         if model_id not in self._open:
             files = self._registry.locate(model_id) if backend.has_files else {}
             self._open[model_id] = backend.build(files, self._options)
