@@ -32,6 +32,7 @@ _WINDOW = (
     "SELECT w.id, r.name, w.t_start, w.t_end, w.offset_s, w.description, w.scene, w.made_by, w.frames, w.device, r.profile "
     "FROM window w JOIN recording r ON r.id = w.recording_id "
 )
+_SHORT_US = 3 * 86_400_000_000
 # By the index over a recording's windows in the order of their beginning, which is that of their arrival.
 _OF_RECORDING = "WHERE w.recording_id = (SELECT id FROM recording WHERE name = ?)"
 _ITEM = (
@@ -148,9 +149,12 @@ class TraceReader:
         """Events, of one exact action when given, in time order."""
         if action is None:
             return self.items(("event",), start, end)
+        # Over a short range the index by time is the shorter way, over a long one that by action; the planner cannot tell.
+        short = min(self._until, _high(end)) - _low(start) < _SHORT_US
         found = self._items(
             "WHERE i.kind = 'event' AND i.action = ? AND i.t >= ? AND i.t < ? AND w.t_end <= ? ORDER BY i.t, i.id",
             (action, _low(start), _high(end), self._until),
+            "item_time" if short else "item_action",
         )
         return self._with_added(found, ("event",), start, end, action)
 
@@ -286,8 +290,9 @@ class TraceReader:
         amend = self._amend() if found else None
         return [amend.window(w) for w in found] if amend else found
 
-    def _items(self, where: str, values: Iterable[object]) -> list[Item]:
-        found = [Item(*row) for row in self._db.execute(_ITEM + where, tuple(values))]
+    def _items(self, where: str, values: Iterable[object], by: str = "") -> list[Item]:
+        source = _ITEM if not by else _ITEM.replace("FROM item i ", f"FROM item i INDEXED BY {by} ")
+        found = [Item(*row) for row in self._db.execute(source + where, tuple(values))]
         amend = self._amend() if found else None
         return amend.items(found) if amend else found
 
