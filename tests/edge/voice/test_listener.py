@@ -35,7 +35,7 @@ def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
 @pytest.fixture
 def device(loader: Loader) -> Iterator[Table]:
     with table(loader) as made:
-        made.mind.answers = {"keys": [KEYS], "story": STORY}
+        made.mind.answers = {"key": [KEYS], "story": STORY}
         yield made
 
 
@@ -48,7 +48,7 @@ def test_a_question_in_one_breath_and_after_a_pause_is_answered(device: Table) -
     device.wait()
     assert "kitchen table" in device.said()
     assert all("jarvis" not in q.lower() for q in device.mind.asked)
-    assert device.mind.answered_[-1].lower().startswith("where are my keys")
+    assert device.mind.answered_[-1].lower().startswith("where are my key")
     assert {"endpoint", "asr", "to_voice"} <= set(device.listener.timing.last)
 
 
@@ -153,7 +153,7 @@ def test_the_microphone_stops_in_mid_utterance(device: Table) -> None:
 @pytest.mark.parametrize("turns", [pytest.param(100, marks=pytest.mark.slow), 4])
 def test_turns_in_a_row_keep_the_microphone_and_the_memory(turns: int, device: Table) -> None:
     """Taps instead of wake words, short answers: after each the ears are open, and nothing grows."""
-    device.mind.answers = {"keys": ["Here."]}
+    device.mind.answers = {"key": ["Here."]}
     sizes = []
     for n in range(turns):
         device.listener.tap()
