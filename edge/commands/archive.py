@@ -217,12 +217,11 @@ def import_(
     checked = check_trace(source)
     profile = checked.profile if checked.profile != "wear" else config.memory.profile
     config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": profile})})
-    with open_for_growth(path, config) as (store, embed):
-        beside, missing = KeyframeFolder(folder_of(source)), 0
-        own = KeyframeFolder(folder_of(path))
-        for file_name in beside.files():
-            missing += not own.take(beside, file_name)
-        report = replay(source, store, embed, config, checked=checked)
+    with open_for_growth(path, config) as (store, embed, growing):
+        beside, own = KeyframeFolder(folder_of(source)), KeyframeFolder(folder_of(path))
+        for name in beside.files():
+            own.take(beside, name)
+        report = replay(source, store, embed, config, checked=checked, growing=growing)
     new = report.totals
     value = {"db": str(path), "windows": new.windows, "episodes": new.episodes, "skipped": report.skipped}
     say(
@@ -250,7 +249,7 @@ def _import_memory(source: Path, path: Path, as_json: bool) -> None:
         return
     with (
         Store.open(source, create=False, read_only=True) as other,
-        open_for_growth(path, config) as (store, embed),
+        open_for_growth(path, config) as (store, embed, _),
         _bar() as progress,
     ):
         merged = merge(store, other, embed, config, lambda n, total: progress("database", n, total))
