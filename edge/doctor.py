@@ -206,9 +206,10 @@ def _models(config: Config, _: Path) -> Iterable[Finding]:
             yield Finding(role.name, "degraded", sentence_of(error), f"grove-edge models pull {name}")
         else:
             yield Finding(role.name, "ok", name)
+    yield from _listening(config, registry)
     engines = Engines(config)
     try:
-        engines.tts()
+        engines.voice_tts()
     except ModelError as error:
         yield Finding(TTS.name, "degraded", sentence_of(error), "apt-get install espeak-ng")
     else:
@@ -217,6 +218,26 @@ def _models(config: Config, _: Path) -> Iterable[Finding]:
         yield Finding(TTS.name, "degraded" if fell else "ok", fell or str(status.model_id))
     finally:
         engines.close()
+
+
+def _listening(config: Config, registry: Registry) -> Iterable[Finding]:
+    """What a conversation is heard with; services behind an address are asked when it begins."""
+    if not config.voice.listen:
+        yield Finding("listening", "ok", "off: voice.listen is false")
+        return
+    for name in [*config.voice.wake_words.split(), *config.voice.stop_words.split(), config.voice.asr]:
+        if name.startswith("wyoming://"):
+            continue
+        if name.endswith(".tflite"):
+            there = Path(name).expanduser().is_file()
+            yield Finding("listening", "ok" if there else "degraded", name, "" if there else "correct voice.wake_words")
+            continue
+        try:
+            registry.locate(name)
+        except ModelError as error:
+            yield Finding("listening", "degraded", sentence_of(error), f"grove-edge models pull {name}")
+        else:
+            yield Finding("listening", "ok", name)
 
 
 def _senses(config: Config, _: Path) -> Iterable[Finding]:
