@@ -268,7 +268,9 @@ def main() -> int:
         print(json.dumps(found))
     else:
         for way, told in found.items():
-            print(f"{way}: {told['warnings']} warnings, seconds {told['total']}, not heard: {told['missing'] or 'none'}")
+            print(
+                f"{way}: {told['warnings']} warnings, seconds {told['total']}, not heard: {told['missing'] or 'none'}"
+            )
             for stage, spread in told["stages"].items():
                 print(f"    {stage:45} {spread}")
     good = all(t["total"] and t["total"]["p95"] <= options.most_s and not t["missing"] for t in found.values())

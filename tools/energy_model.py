@@ -80,9 +80,7 @@ def draw(mode: Mode, hour: Hour, watts: Mapping[str, float] = WATTS) -> dict[str
     work = looks * PASSES * DETECTOR_S + reads * READER_S + glances * (THUMB_S + hour.new * DETECTOR_S)
     if row.asr != "off":
         work += WINDOW_S * (VAD_SHARE + hour.speech * ASR_SHARE)
-    vision = (
-        row.vlm * min(VLM_MOST, (VLM_TOKENS / VLM_TOKENS_S + min(looks, VLM_FRAMES) * VLM_IMAGE_S) / WINDOW_S)
-    )
+    vision = row.vlm * min(VLM_MOST, (VLM_TOKENS / VLM_TOKENS_S + min(looks, VLM_FRAMES) * VLM_IMAGE_S) / WINDOW_S)
     return {
         "board": watts["board"],
         "vision model": vision * watts["vision model"],

@@ -43,7 +43,9 @@ def road_with_car(width: int) -> Picture:
     height = car.shape[0]
     left, bottom = (WIDTH - width) // 2, round(HORIZON + 60 + 0.62 * height)
     shade = picture.copy()
-    cv2.ellipse(shade, (WIDTH // 2, bottom - height // 20), (round(0.55 * width), height // 10), 0, 0, 360, (40, 40, 40), -1)
+    cv2.ellipse(
+        shade, (WIDTH // 2, bottom - height // 20), (round(0.55 * width), height // 10), 0, 0, 360, (40, 40, 40), -1
+    )
     picture = cv2.addWeighted(cv2.GaussianBlur(shade, (0, 0), 0.03 * width), 0.6, picture, 0.4, 0)
     top, end = bottom - height, min(HEIGHT, bottom)
     part, alpha = car[: end - top, :, :3], car[: end - top, :, 3:] / 255

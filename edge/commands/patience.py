@@ -67,7 +67,9 @@ def quiet_hours(
 
 def snooze(
     what: Annotated[str | None, typer.Argument(help="A type of alert; without it everything, but for danger.")] = None,
-    person: Annotated[str | None, typer.Option("--person", help="What is about somebody, or while they are there.")] = None,
+    person: Annotated[
+        str | None, typer.Option("--person", help="What is about somebody, or while they are there.")
+    ] = None,
     place: Annotated[str | None, typer.Option("--place", help="While you are there.")] = None,
     length: Annotated[str, _FOR] = "1h",
     clear: Annotated[bool, _CLEAR] = False,
@@ -126,7 +128,12 @@ def power(
             }
             for p in snapshot.patience.power()
         ]  # fmt: skip
-    emit(rows[-100:], as_json, ("t", "mode", "battery", "charging", "temperature_c", "hours_left"), "Nothing is known yet.")
+    emit(
+        rows[-100:],
+        as_json,
+        ("t", "mode", "battery", "charging", "temperature_c", "hours_left"),
+        "Nothing is known yet.",
+    )
 
 
 def thanks(

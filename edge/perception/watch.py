@@ -21,7 +21,14 @@ from models.roles import Detection
 
 EVERY_S = 0.5
 JITTER = 0.8  # share of that time after which a frame may be looked at: frames do not come like clockwork
-VEHICLES = {"car": "car", "bus": "bus", "truck": "truck", "motorcycle": "motorbike", "bicycle": "bicycle", "train": "tram"}
+VEHICLES = {
+    "car": "car",
+    "bus": "bus",
+    "truck": "truck",
+    "motorcycle": "motorbike",
+    "bicycle": "bicycle",
+    "train": "tram",
+}
 VEHICLE_SCORE = 0.45
 LOOK_APART_US = (US // 10, 5 * US // 2)  # two looks between which growth tells a speed
 GROWTH = 1.3  # of the box's longer side between them: nearer by a quarter

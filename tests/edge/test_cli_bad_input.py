@@ -523,7 +523,14 @@ def test_an_export_is_whole_and_private(memory: Path, tmp_path: Path) -> None:
 
 def test_words_to_a_device_that_does_not_run(fails: Run) -> None:
     fails("stop", code="control.none")
-    for words in (["pause"], ["resume"], ["frequency", "low"], ["snooze", "--for", "1h"], ["dismiss"], ["power", "saver"]):
+    for words in (
+        ["pause"],
+        ["resume"],
+        ["frequency", "low"],
+        ["snooze", "--for", "1h"],
+        ["dismiss"],
+        ["power", "saver"],
+    ):
         fails(*words, code="storage.unreadable")  # a wish is kept by the memory, and there is none yet
     fails("snooze", "--for", "soon", code="usage", status=2)
     fails("quiet-hours", "22-7", code="usage", status=2)

@@ -276,6 +276,7 @@ def test_by_default_nobody_thinks(engines: Callable[..., Engines]) -> None:
     health = chosen.language_health()
     assert health.pop("policies") == {
         "vision": "off", "consolidation": "rules", "matching": "rules", "boundary": "rules", "agent": "rules",
+        "experts": "rules",
     }  # fmt: skip
     assert health == {"roles": {}, "models": {}, "costs_today": []}
 

@@ -195,9 +195,12 @@ def test_another_recording_of_the_same_name_is_refused_before_anything_is_taken(
 
 
 def test_vectors_of_another_model_are_refused(tmp_path: Path, embed: Any) -> None:
-    with Store.open(None, space=SPACE) as ours, Store.open(None, space=EmbeddingSpace("other", 8)) as theirs:
-        with pytest.raises(InputError, match="other"):
-            merge(ours, theirs, embed, Config())
+    with (
+        Store.open(None, space=SPACE) as ours,
+        Store.open(None, space=EmbeddingSpace("other", 8)) as theirs,
+        pytest.raises(InputError, match="other"),
+    ):
+        merge(ours, theirs, embed, Config())
 
 
 def test_what_was_under_way_on_both_is_closed_and_each_goes_on(tmp_path: Path, embed: Any) -> None:

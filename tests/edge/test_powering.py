@@ -156,7 +156,9 @@ def test_paused_it_writes_nothing_anywhere(device: tuple[Runtime, PictureServer,
     until(lambda: runtime.power.mode == "saver")
     runtime.wall.wait(threading.Event(), 1.5)
     after = everything(home)
-    assert {k: v for k, v in after.items() if k != "power.json"} == {k: v for k, v in before.items() if k != "power.json"}
+    assert {k: v for k, v in after.items() if k != "power.json"} == {
+        k: v for k, v in before.items() if k != "power.json"
+    }
     assert runtime.capture.health().frames == frames
     powering.pause(runtime, False)
     until(lambda: runtime.capture.health().frames > frames)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from storage_support import BASE, DIM, SPACE, US, grow, vector
 
 from storage import Store
-from storage.index_text import terms
 from storage.errors import BadVector
+from storage.index_text import terms
 from storage.lookup import all_words, any_words
 from storage.records import Caption, Pattern, Window
 from storage.search import RRF_K, content_words, fuse

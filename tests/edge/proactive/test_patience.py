@@ -297,7 +297,9 @@ def test_a_noisy_slide_from_21_to_4_percent_is_told_three_times() -> None:
                 number += 1
                 fresh.append(replace(asked(number, kind, key=key, t=moment.now, text=kind), expert="device"))
             for each in ranked([*state.pending, *fresh]):
-                decision, state = decide(each, moment, Alerts(), state, Around(power.mode, least=power.row.min_priority))
+                decision, state = decide(
+                    each, moment, Alerts(), state, Around(power.mode, least=power.row.min_priority)
+                )
                 said += [each.type] if decision.decision == "deliver" else []
         assert said in (["battery_20", "battery_10", "battery_5"], ["battery_20", "battery_10"]), seed
         assert power.battery is not None and (power.battery > 5 or said[-1] == "battery_5")
@@ -334,7 +336,12 @@ def test_feedback_is_about_what_was_said_last_and_reaches_the_arbiter() -> None:
 
 KINDS = [row.type for row in TABLE]
 some = st.fixed_dictionaries(
-    {"kind": st.sampled_from(KINDS), "key": st.sampled_from("abcd"), "words": st.integers(0, 9), "age_s": st.integers(0, 500)}
+    {
+        "kind": st.sampled_from(KINDS),
+        "key": st.sampled_from("abcd"),
+        "words": st.integers(0, 9),
+        "age_s": st.integers(0, 500),
+    }
 )
 ticks = st.lists(
     st.tuples(st.sampled_from([2, 20, 70, 400, 4000, 40_000]), st.lists(some, max_size=4), st.booleans()), max_size=30
