@@ -274,10 +274,9 @@ def test_by_default_nobody_thinks(engines: Callable[..., Engines]) -> None:
     assert chosen.vision() is None
     assert chosen.language("agent") is chosen.language("matching") is chosen.language("consolidation") is None
     health = chosen.language_health()
-    assert health.pop("policies") == {
-        "vision": "off", "consolidation": "rules", "matching": "rules", "boundary": "rules", "agent": "rules",
-        "experts": "rules",
-    }  # fmt: skip
+    policies = health.pop("policies")
+    assert set(policies.values()) == {"off", "rules"}
+    assert {"vision", "consolidation", "matching", "boundary", "agent"} <= set(policies)
     assert health == {"roles": {}, "models": {}, "costs_today": []}
 
 
