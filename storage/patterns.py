@@ -157,6 +157,10 @@ class PatternWriter:
         ).rowcount
         return gone, [(row[0], row[1]) for row in later]
 
+    def reopen(self, pattern_id: int, known: Us) -> None:
+        """Let a pattern be there again under its id, its first version still to come."""
+        self._db.execute("INSERT OR IGNORE INTO pattern(id, known) VALUES (?, ?)", (pattern_id, known))
+
     def later(self, pattern_id: int, until: Us) -> bool:
         """Whether a pattern has a version known after that time: something older is about to join it."""
         found = self._db.execute(

@@ -62,7 +62,7 @@ def rejoin(tx: Transaction, pattern_id: int, members: Sequence[tuple[int, int]],
             found = snapshot.patterns.get(pattern_id)
         except NotFound:  # nothing was left of it
             own = snapshot.episodes.vectors([episode_id])
-            tx.rewrite.pattern(pattern_id, known)
+            tx.patterns.reopen(pattern_id, known)
             open_with(tx, snapshot, episode, own.get(episode_id, embed([text_of(episode)])[0]), pattern_id)
             continue
         join(tx, snapshot, found, episode, embed, memory)
