@@ -172,8 +172,9 @@ def test_a_forgotten_keyframe_does_not_stop_a_restart(detector, settings, folder
     folder.remove(window.keyframes[0].file)
     again = LightPerception(detector, settings, keyframes=folder)
     again.prime([window])
-    assert again.step(world.window([world.room()], 30))[0].window.keyframes
     assert "not there any more" in again.health.fell_back["keyframes"]
+    assert again.step(world.window([world.room()], 30))[0].window.keyframes
+    assert "keyframes" not in again.health.fell_back, "a frame was kept again"
 
 
 def test_stages_are_timed_by_the_clock_that_is_given(detector, settings, world):
