@@ -198,6 +198,8 @@ class Ears:
 
     def read(self, timeout_s: float) -> Sound | None:
         if self._clock.now() - self._at < s(0.1):
+            self._clock.wait(threading.Event(), timeout_s)
+        if self._clock.now() - self._at < s(0.1):
             return None
         self._at += s(0.1)
         return Sound(self._at - s(0.1), 3600, np.full(1600, 0.1, dtype=np.float32))
