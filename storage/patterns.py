@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from storage import vectors
 from storage.connect import Connection
 from storage.errors import NotFound
@@ -17,6 +19,23 @@ _NEWEST = (
     "v.known <= ? AND NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = v.pattern_id "
     "AND n.known <= ? AND n.version > v.version)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What grouping needs to know of an episode; `pattern_id` is 0 for one that no pattern holds."""
+
+    episode_id: int
+    recording: str
+    subject: str
+    keywords: tuple[str, ...]
+    t_start: Us
+    t_end: Us
+    offset_s: int
+    pattern_id: int
+
+
+_MEMBER = "e.id, r.name, e.subject, e.keywords, e.t_start, e.t_end, e.offset_s"
 
 
 class PatternReader:
@@ -67,6 +86,55 @@ class PatternReader:
             (pattern_id, self._until, self._until),
         )
         return [Edge(*row) for row in rows]
+
+    def newest(self, pattern_id: int, count: int) -> list[Member]:
+        """The newest `count` episodes of a pattern, oldest first."""
+        rows = self._db.execute(
+            f"SELECT {_MEMBER} FROM (SELECT DISTINCT episode_id FROM edge WHERE pattern_id = ? AND known <= ? "
+            "ORDER BY episode_id DESC LIMIT ?) g JOIN episode e ON e.id = g.episode_id "
+            "JOIN recording r ON r.id = e.recording_id ORDER BY e.t_start, e.id",
+            (pattern_id, self._until, count),
+        )
+        return [_member(row, pattern_id) for row in rows]
+
+    def first(self, pattern_id: int) -> Member | None:
+        """The episode that opened a pattern."""
+        rows = self._db.execute(
+            f"SELECT {_MEMBER} FROM (SELECT min(episode_id) AS id FROM edge WHERE pattern_id = ? AND known <= ?) g "
+            "JOIN episode e ON e.id = g.id JOIN recording r ON r.id = e.recording_id",
+            (pattern_id, self._until),
+        ).fetchall()
+        return _member(rows[0], pattern_id) if rows else None
+
+    def size(self, pattern_id: int) -> int:
+        """How many episodes a pattern holds."""
+        found = self._db.execute(
+            "SELECT count(DISTINCT episode_id) FROM edge WHERE pattern_id = ? AND known <= ?", (pattern_id, self._until)
+        )
+        return int(found.fetchone()[0])
+
+    def recent(self, count: int) -> list[Member]:
+        """The newest `count` episodes whatever holds them, newest first."""
+        rows = self._db.execute(
+            f"SELECT {_MEMBER}, (SELECT g.pattern_id FROM edge g WHERE g.episode_id = e.id AND g.known <= ? LIMIT 1) "
+            "FROM episode e JOIN recording r ON r.id = e.recording_id "
+            "WHERE e.known <= ? ORDER BY e.known DESC, e.id DESC LIMIT ?",
+            (self._until, self._until, count),
+        )
+        return [_member(row[:7], int(row[7] or 0)) for row in rows]
+
+    def edges_to(self, pattern_id: int, episode_ids: list[int]) -> dict[int, Edge]:
+        """The newest known edges from a pattern to those episodes, by episode."""
+        found: dict[int, Edge] = {}
+        for start in range(0, len(episode_ids), 500):
+            part = episode_ids[start : start + 500]
+            for row in self._db.execute(
+                "SELECT pattern_id, episode_id, role, weight, known FROM edge WHERE pattern_id = ? AND known <= ? "
+                f"AND episode_id IN ({','.join('?' * len(part))}) ORDER BY known",
+                (pattern_id, self._until, *part),
+            ):
+                found[row[1]] = Edge(*row)
+        return found
 
     def of_episode(self, episode_id: int) -> list[int]:
         """Ids of the patterns an episode belongs to."""
@@ -180,3 +248,9 @@ def _pattern(row: tuple[object, ...]) -> Pattern:
     values = list(row)
     values[3] = tuple(k for k in str(row[3]).split("\n") if k)
     return Pattern(*values)  # type: ignore[arg-type]
+
+
+def _member(row: tuple[object, ...], pattern_id: int) -> Member:
+    values = [*row, pattern_id]
+    values[3] = tuple(k for k in str(row[3]).split("\n") if k)
+    return Member(*values)  # type: ignore[arg-type]

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 from edge.clock import US
 from edge.memory.text import clock, content, counted, day, listed, sentence, shortened, span, telling
-from storage.records import Window
+from storage.records import Event, Window
 
 MAX_KEYWORDS = 24
 MAX_DESCRIPTION = 12_000  # characters
+_NAMING = frozenset({"activity", "task", "recipe"})  # last word of an action whose object names what goes on
+_STARTS, _ENDS = frozenset({"start", "begin"}), frozenset({"finish", "end", "stop"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,34 @@ def is_empty(windows: Sequence[Window]) -> bool:
     )
 
 
-def _labels(windows: Sequence[Window]) -> Counter[str]:
-    """Activities in force, by how long: the parts of window descriptions that are not a window's own captions.
+def names(windows: Sequence[Window]) -> dict[str, float]:
+    """Activities that perception names as such ("start activity", "finish task", ...), by seconds in force here."""
+    held: Counter[str] = Counter()
+    running: dict[str, int] = {}
+    for window in windows:
+        for event in window.events:
+            if _names(event):
+                name, verb = event.object.strip(), event.action.split()[0]
+                if verb in _STARTS:
+                    running.setdefault(name, event.t)
+                elif verb in _ENDS:
+                    held[name] += max(1, round((event.t - running.pop(name, windows[0].t_start)) / US))
+    for name, since in running.items():
+        held[name] += max(1, round((windows[-1].t_end - since) / US))
+    return dict(held)
 
-    Light perception describes what is in view, which is no activity.
+
+def _names(event: Event) -> bool:
+    """Whether an event's object names an activity."""
+    words = event.action.split()
+    return len(words) > 1 and words[-1] in _NAMING and bool(event.object.strip())
+
+
+def _labels(windows: Sequence[Window]) -> Counter[str]:
+    """Activities in force, by how long: those named, and the parts of descriptions that are not a window's own captions.
+
+    A part "label: caption" says under which label the caption falls.  Light perception describes what is in view,
+    which is no activity.
     """
     found: Counter[str] = Counter()
     for window in windows:
@@ -63,8 +89,12 @@ def _labels(windows: Sequence[Window]) -> Counter[str]:
         own = {c.text.strip().lower() for c in window.captions}
         seconds = max(1, round((window.t_end - window.t_start) / US))
         for part in {p.strip() for p in window.description.split(";")}:
-            if part and (part.lower() not in own or len(windows) == 1) and len(part.split()) <= 24:
-                found[part] += seconds
+            head, _, rest = part.partition(": ")
+            label = head.strip() if rest and rest.strip().lower() in own else part
+            if label and (label.lower() not in own or len(windows) == 1) and len(label.split()) <= 24:
+                found[label] += seconds
+    for name, held in names(windows).items():
+        found[name] = max(found[name], round(held))
     return found
 
 
@@ -74,7 +104,7 @@ def _deeds(windows: Sequence[Window]) -> Counter[str]:
     for window in windows:
         light = window.made_by == "light"
         if window.events or light:
-            done = [e for e in window.events if not light or e.subject == "wearer"]
+            done = [e for e in window.events if (not light or e.subject == "wearer") and not _names(e)]
             found.update(f"{e.action} {e.object}".strip() for e in done)
         else:
             found.update(c.text.strip().rstrip(".") for c in window.captions)

@@ -224,7 +224,9 @@ class Growth:
         messages: list[Message] = [EpisodeClosed(episode, len(found), window_id)]
         if not empty:
             if self._match:
-                pattern, new = patterns.absorb(tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory)
+                pattern, new = patterns.absorb(
+                    tx, tx.snapshot(known), episode, vectors[0], self._embed, self._memory, windows
+                )
                 messages.append(PatternChanged(pattern, new))
             messages += self._context.episode(tx, episode, windows, before, messages)
         return messages

@@ -1,8 +1,9 @@
 """Patterns by rules: match a closed episode, absorb it or open a new one (GROVE eq. 5-6, bounded consolidation).
 
-Candidates come pre-ranked by hybrid search and are judged in batches of ten; the first yes absorbs.  Re-synthesis reads
-the five newest episodes in full and older ones as one subject line each; roles, weights and coherence are re-estimated
-every three updates.  A thread is the same job taken up again on a day; a routine recurs on other days.
+Matching is in matching.py.  Re-synthesis reads the five newest episodes in full and older ones as one subject line
+each; roles, weights and coherence are re-estimated every three updates.  A thread is a job that is taken up again, on
+the same day or, at another hour, on the next occasion; a routine recurs on other days.  What a version costs does not
+grow with the pattern: it is made from the version before it and the newest episodes.
 """
 
 from __future__ import annotations
@@ -17,16 +18,22 @@ import numpy as np
 
 from edge.clock import US, local, local_day
 from edge.config import Memory
+from edge.memory import matching
 from edge.memory.text import content, listed, sentence
 from storage import Snapshot, Transaction
 from storage.errors import NotFound
-from storage.records import Edge, Episode, Hit, Pattern, PatternKind
+from storage.patterns import Member
+from storage.records import Edge, Episode, Pattern, PatternKind, Window
 from storage.vectors import Vector
 
 Embed: TypeAlias = Callable[[list[str]], Vector]  # n texts -> (n, dim)
 
-MATCH = 0.35  # likeness from which an episode belongs to a pattern
-BATCHES = 3  # how many batches of candidates are judged at most: cost is bounded however many patterns exist
+MATCH, likeness = matching.MATCH, matching.likeness
+MEMBERS = 200  # newest episodes that tell a pattern's title and hours
+CENTRE = 20  # newest episodes whose mean is what a pattern is embedded by
+WEIGHED = 60  # newest episodes whose roles and weights are re-estimated
+SAME_HOUR_MIN = 120  # what recurs on a second day within that much of the hour is a routine already
+MOVED = 0.02  # a weight that changed by less is left as it was
 CORE_SHARE = 0.8  # members at least this close to the best one are core
 
 
@@ -36,13 +43,21 @@ def text_of(episode: Episode) -> str:
 
 
 def absorb(
-    tx: Transaction, snapshot: Snapshot, episode: Episode, vector: Vector, embed: Embed, memory: Memory
+    tx: Transaction,
+    snapshot: Snapshot,
+    episode: Episode,
+    vector: Vector,
+    embed: Embed,
+    memory: Memory,
+    windows: Sequence[Window] | None = None,
 ) -> tuple[Pattern, bool]:
     """Put a closed, stored episode into the pattern that accepts it, or into a new one.
 
-    Returns the pattern as stored and whether it is new.
+    `windows` are the episode's own, when they are at hand.  Returns the pattern as stored and whether it is new.
     """
-    found = _match(snapshot, episode, vector, memory)
+    if windows is None:
+        windows = snapshot.trace.span(episode.first_window, episode.last_window)
+    found = matching.match(snapshot, episode, vector, text_of(episode), memory, windows)
     if found is None:
         return open_with(tx, snapshot, episode, vector), True
     if not tx.patterns.later(found.id, episode.known):
@@ -70,7 +85,11 @@ def rejoin(tx: Transaction, pattern_id: int, members: Sequence[tuple[int, int]],
 
 def open_with(tx: Transaction, snapshot: Snapshot, episode: Episode, vector: Vector, pattern_id: int = 0) -> Pattern:
     """Open a pattern with one episode: a new one, or the one of that id, which has no version any more."""
-    opened = replace(_synthesise([episode], 1.0, episode.known, "thread"), id=pattern_id)
+    alone = Member(
+        episode.id, episode.recording, episode.subject, episode.keywords, episode.t_start, episode.t_end,
+        episode.offset_s, pattern_id,
+    )  # fmt: skip
+    opened = replace(_synthesise(alone, [alone], 1, 1, 1.0, episode.known), id=pattern_id)
     pattern_id = tx.patterns.put(opened, vector)
     tx.patterns.link(Edge(pattern_id, episode.id, "initiating", 1.0, episode.known))
     return snapshot.patterns.get(pattern_id)
@@ -80,15 +99,21 @@ def join(
     tx: Transaction, snapshot: Snapshot, found: Pattern, episode: Episode, embed: Embed, memory: Memory
 ) -> Pattern:
     """Put an episode into a pattern: one version more."""
-    members = [*snapshot.episodes.many([e.episode_id for e in snapshot.patterns.edges(found.id)]).values(), episode]
-    members.sort(key=lambda e: (e.t_start, e.id))
-    coherence = found.coherence
     tx.patterns.link(Edge(found.id, episode.id, "developing", 0.5, episode.known))
+    members = snapshot.patterns.newest(found.id, MEMBERS)
+    first = snapshot.patterns.first(found.id) or members[0]
+    today = local_day(episode.t_start, episode.offset_s)
+    again = any(local_day(m.t_start, m.offset_s) == today for m in members if m.episode_id != episode.id)
+    coherence = found.coherence
     if (found.version + 1) % memory.reestimate == 0:
-        coherence = _reestimate(tx, snapshot, found.id, members, episode.known)
-    renewed = _synthesise(members, coherence, episode.known, _kind(members), memory.resynthesis)
-    new_vector = embed([f"{renewed.title}. {', '.join(renewed.keywords[:12])}"])[0]
-    tx.patterns.put(replace(renewed, id=found.id), new_vector)
+        coherence = _reestimate(tx, snapshot, found.id, first, members[-WEIGHED:], episode.known)
+    size, days = snapshot.patterns.size(found.id), found.days + (not again)
+    renewed = _synthesise(first, members, size, days, coherence, episode.known, memory.resynthesis)
+    own = snapshot.episodes.vectors([m.episode_id for m in members[-CENTRE:]])
+    centre = np.sum(list(own.values()), axis=0) if own else np.zeros(1)
+    length = float(np.linalg.norm(centre))
+    vector = np.asarray(centre / length, dtype=np.float32) if length else embed([text_of(episode)])[0]
+    tx.patterns.put(replace(renewed, id=found.id), vector)
     return snapshot.patterns.get(found.id)
 
 
@@ -98,52 +123,35 @@ def candidates(snapshot: Snapshot, episode: Episode, vector: Vector, most: int) 
     return [snapshot.patterns.get(h.id) for h in hits]
 
 
-def likeness(episode: Episode, vector: Vector, pattern: Pattern, pattern_vector: Vector | None) -> float:
-    """How alike an episode and a pattern are, 0 to 1: shared title words, shared keywords, and cosine, in equal parts."""
-    title = _share(set(content(episode.subject)), set(content(pattern.title)))
-    keys = _share(set(episode.keywords[:12]), set(pattern.keywords[:16]))
-    cosine = max(0.0, float(vector @ pattern_vector)) if pattern_vector is not None else 0.0
-    return (title + keys + cosine) / 3
-
-
-def _match(snapshot: Snapshot, episode: Episode, vector: Vector, memory: Memory) -> Pattern | None:
-    most = memory.pattern_batch * BATCHES
-    hits: list[Hit] = snapshot.search("pattern", text_of(episode), vector, k=most)
-    vectors = snapshot.patterns.vectors_of([h.id for h in hits])
-    for start in range(0, len(hits), memory.pattern_batch):
-        judged = []
-        for hit in hits[start : start + memory.pattern_batch]:
-            pattern = snapshot.patterns.get(hit.id)
-            judged.append((likeness(episode, vector, pattern, vectors.get(hit.id)), -hit.id, pattern))
-        score, _, best = max(judged, key=lambda x: (x[0], x[1]))
-        if score >= MATCH:
-            return best
-    return None
-
-
-def _synthesise(members: Sequence[Episode], coherence: float, known: int, kind: PatternKind, full: int = 5) -> Pattern:
+def _synthesise(
+    first: Member, members: Sequence[Member], size: int, days: int, coherence: float, known: int, full: int = 5
+) -> Pattern:
     newest, older = list(members[-full:]), list(members[:-full])
-    days = sorted({local_day(e.t_start, e.offset_s) for e in members})
-    minutes = sorted(_first_minutes(members).values())
+    starts = _first_minutes(members)
+    minutes = sorted(starts.values())
     typical = int(median(minutes)) if len(minutes) >= 2 else None
     spread = int(median(abs(m - typical) for m in minutes)) if typical is not None else None
-    subjects = Counter(e.subject for e in members)
-    title = max(subjects, key=lambda s: (subjects[s], -min(e.t_start for e in members if e.subject == s)))
+    subjects = Counter(m.subject for m in members)
+    begun = {m.subject: -m.t_start for m in reversed(members)}
+    title = max(subjects, key=lambda s: (subjects[s], begun[s]))
     score: Counter[str] = Counter()
-    for episode in newest:
-        for rank, word in enumerate(episode.keywords[:16]):
-            score[word] += 16 - rank
-    for episode in older:
-        score.update(content(episode.subject))
+    for member in newest:
+        for rank, word in enumerate(member.keywords[:24]):
+            score[word] += 24 - rank
+    for member in older:
+        for word in set(content(member.subject)):
+            score[word] += 12
+    last = members[-1]
+    since = local_day(last.t_start, last.offset_s) - local_day(first.t_start, first.offset_s) + 1
     return Pattern(
-        kind=kind,
+        kind=_kind(days, minutes),
         title=title,
-        summary=_summary(members, newest, older, days, typical, spread),
-        keywords=tuple(w for w, _ in sorted(score.items(), key=lambda x: (-x[1], x[0]))[:24]),
+        summary=_summary(first, members, newest, older, size, days, typical, spread),
+        keywords=tuple(w for w, _ in sorted(score.items(), key=lambda x: (-x[1], x[0]))[: matching.PATTERN_KEYWORDS]),
         coherence=round(coherence, 4),
-        recurrence=len(members),
-        days=len(days),
-        frequency=round(len(members) / max(1, days[-1] - days[0] + 1), 4),
+        recurrence=size,
+        days=days,
+        frequency=round(size / max(1, since), 4),
         typical_minute=typical,
         spread_min=spread,
         known=known,
@@ -151,18 +159,20 @@ def _synthesise(members: Sequence[Episode], coherence: float, known: int, kind: 
 
 
 def _summary(
-    members: Sequence[Episode],
-    newest: Sequence[Episode],
-    older: Sequence[Episode],
-    days: Sequence[int],
+    first: Member,
+    members: Sequence[Member],
+    newest: Sequence[Member],
+    older: Sequence[Member],
+    size: int,
+    days: int,
     typical: int | None,
     spread: int | None,
 ) -> str:
-    first, last = members[0], members[-1]
-    often = "once" if len(members) == 1 else f"{len(members)} times on {len(days)} day{'s' if len(days) > 1 else ''}"
+    last = members[-1]
+    often = "once" if size == 1 else f"{size} times on {days} day{'s' if days > 1 else ''}"
     parts = [
         f"Seen {often}, first on {local(first.t_start, first.offset_s):%Y-%m-%d at %H:%M}"
-        + (f", last on {local(last.t_start, last.offset_s):%Y-%m-%d at %H:%M}" if len(members) > 1 else "")
+        + (f", last on {local(last.t_start, last.offset_s):%Y-%m-%d at %H:%M}" if size > 1 else "")
     ]
     if typical is not None:
         around = f", give or take {spread} minutes" if spread else ""
@@ -178,35 +188,38 @@ def _summary(
     return " ".join(sentence(p) for p in parts[:6])
 
 
-def _first_minutes(members: Sequence[Episode]) -> dict[int, int]:
+def _first_minutes(members: Sequence[Member]) -> dict[int, int]:
     """Local minute of day at which each local day's first member began."""
     first: dict[int, int] = {}
-    for episode in members:
-        moment = local(episode.t_start, episode.offset_s)
-        first.setdefault(local_day(episode.t_start, episode.offset_s), moment.hour * 60 + moment.minute)
+    for member in members:
+        moment = local(member.t_start, member.offset_s)
+        first.setdefault(local_day(member.t_start, member.offset_s), moment.hour * 60 + moment.minute)
     return first
 
 
-def _kind(members: Sequence[Episode]) -> PatternKind:
-    """A routine recurs on other days; everything within a day is one thread."""
-    return "routine" if len({local_day(e.t_start, e.offset_s) for e in members}) > 1 else "thread"
+def _kind(days: int, minutes: Sequence[int]) -> PatternKind:
+    """A routine recurs, on three days or on two at the same hour; a job that is taken up again is a thread."""
+    same_hour = len(minutes) > 1 and minutes[-1] - minutes[0] <= SAME_HOUR_MIN
+    return "routine" if days > 2 or (days == 2 and same_hour) else "thread"
 
 
-def _reestimate(tx: Transaction, snapshot: Snapshot, pattern_id: int, members: Sequence[Episode], known: int) -> float:
-    """New edges by closeness to the centre of the group; returns the coherence, the mean closeness."""
-    vectors = snapshot.episodes.vectors([e.id for e in members])
+def _reestimate(
+    tx: Transaction, snapshot: Snapshot, pattern_id: int, first: Member, members: Sequence[Member], known: int
+) -> float:
+    """New edges, where they moved, by closeness to the centre of the newest; returns the coherence, the mean closeness."""
+    vectors = snapshot.episodes.vectors([m.episode_id for m in members])
     if not vectors:
         return 1.0
     centre = np.mean(list(vectors.values()), axis=0)
     length = float(np.linalg.norm(centre)) or 1.0
     close = {i: max(0.0, float(v @ centre) / length) for i, v in vectors.items()}
     best = max(close.values()) or 1.0
-    for place, episode in enumerate(members):
-        weight = close.get(episode.id, 0.0)
-        role = "initiating" if place == 0 else "core" if weight >= CORE_SHARE * best else "supporting"
-        tx.patterns.link(Edge(pattern_id, episode.id, role, round(weight, 4), known))
+    old = snapshot.patterns.edges_to(pattern_id, [m.episode_id for m in members])
+    for member in members:
+        weight = round(close.get(member.episode_id, 0.0), 4)
+        role = "core" if weight >= CORE_SHARE * best else "supporting"
+        role = "initiating" if member.episode_id == first.episode_id else role
+        edge = old[member.episode_id]
+        if edge.role != role or abs(edge.weight - weight) >= MOVED:
+            tx.patterns.link(Edge(pattern_id, member.episode_id, role, weight, known))
     return sum(close.values()) / len(close)
-
-
-def _share(a: set[str], b: set[str]) -> float:
-    return len(a & b) / len(a | b) if a and b else 0.0

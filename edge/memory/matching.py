@@ -1,0 +1,151 @@
+"""Which pattern a closed episode belongs to, by rules (GROVE eq. 5: candidates in batches of ten, the first yes absorbs).
+
+Three things are compared: the words of the subject with those of the pattern's newest subjects, the keywords, and the
+embeddings.  Words that most episodes of late have in common tell little, so each weighs by its rarity there.  What
+goes on from the episode before it is likely to be the same job, unless an activity that is named begins; and a pattern
+that holds much of the wearer's life already is asked for more, or it would swallow the rest.
+Everything is read from the newest episodes, so the cost does not grow with the memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from edge.clock import US
+from edge.config import Memory
+from edge.memory.episodes import names
+from edge.memory.text import content
+from storage import Snapshot
+from storage.patterns import Member
+from storage.records import Episode, Pattern, Window
+from storage.vectors import Vector
+
+MATCH = 0.4  # likeness from which an episode belongs to a pattern
+BATCHES = 3  # how many batches of candidates are judged at most: cost is bounded however many patterns exist
+GOES_ON = 0.25  # what it adds that the episode goes on from the pattern's newest without a break
+NEAR_S = 60  # seconds between two episodes that follow on one another
+NAMED = 2.0  # weight of the subject when the episode names its activity; else 1
+LARGE = 0.15  # share of the episodes of late above which a pattern is asked for more
+ASKED = 2.0  # how much more: this times the share above LARGE
+RECENT = 300  # episodes of late that tell what is common and what is large
+LEAST = 20  # episodes below which shares are taken as of that many
+SUBJECTS = 20  # newest subjects of a pattern that are compared
+KEYWORDS = 24  # of an episode
+PATTERN_KEYWORDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the newest episodes tell about the one that is to be matched."""
+
+    seen: int
+    common: Mapping[str, int]  # keyword -> how many of them have it
+    sizes: Mapping[int, int]  # pattern -> how many of them it holds
+    before: int  # the pattern that the episode goes on from, 0 for none
+
+    def rarity(self, word: str) -> float:
+        """How much a word tells: the logarithm of one over its share of the episodes of late."""
+        return max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0))))
+
+    def asked(self, pattern_id: int) -> float:
+        """How much more likeness a pattern needs because of its size."""
+        share = self.sizes.get(pattern_id, 0) / max(LEAST, sum(self.sizes.values()))
+        return ASKED * max(0.0, share - LARGE)
+
+
+def surroundings(snapshot: Snapshot, episode: Episode) -> Surroundings:
+    """The newest episodes known, without the episode itself."""
+    recent = [m for m in snapshot.patterns.recent(RECENT + 1) if m.episode_id != episode.id][:RECENT]
+    grouped = [m for m in recent if m.pattern_id]
+    common = Counter(word for m in grouped for word in m.keywords[:KEYWORDS])
+    sizes = Counter(m.pattern_id for m in grouped)
+    return Surroundings(len(grouped), common, sizes, _goes_on(recent, episode))
+
+
+def _goes_on(recent: Sequence[Member], episode: Episode) -> int:
+    """The pattern of the newest episode from which this one goes on without a break, over such as show nothing."""
+    start = episode.t_start
+    for member in recent:
+        if member.recording != episode.recording or member.t_start >= start:
+            continue
+        if start - member.t_end > NEAR_S * US:
+            return 0
+        if member.pattern_id:
+            return member.pattern_id
+        start = member.t_start
+    return 0
+
+
+def match(
+    snapshot: Snapshot, episode: Episode, vector: Vector, text: str, memory: Memory, windows: Sequence[Window]
+) -> Pattern | None:
+    """The pattern that takes the episode in, or None; `windows` are the episode's own."""
+    near = surroundings(snapshot, episode)
+    held = names(windows)
+    named = {word for name in held for word in content(name)}
+    main = min(held, key=lambda name: (-held[name], name), default="")
+    hits = snapshot.search("pattern", text, vector, k=memory.pattern_batch * BATCHES)
+    ranked = list(
+        dict.fromkeys([*(h.id for h in hits[: memory.pattern_batch - 1]), near.before, *(h.id for h in hits)])
+    )
+    ranked = [i for i in ranked if i]
+    vectors = snapshot.patterns.vectors_of(ranked) if ranked else {}
+    for start in range(0, len(ranked), memory.pattern_batch):
+        judged = []
+        for pattern_id in ranked[start : start + memory.pattern_batch]:
+            pattern = snapshot.patterns.get(pattern_id)
+            subjects = [m.subject for m in snapshot.patterns.newest(pattern_id, SUBJECTS)]
+            score = likeness(episode, vector, pattern, vectors.get(pattern_id), subjects, near, main)
+            if pattern_id == near.before and not (named and named.isdisjoint(_counted(subjects))):
+                score += GOES_ON
+            judged.append((score - near.asked(pattern_id), -pattern_id, pattern))
+        score, _, best = max(judged, key=lambda x: (x[0], x[1]))
+        if score >= MATCH:
+            return best
+    return None
+
+
+def likeness(
+    episode: Episode,
+    vector: Vector,
+    pattern: Pattern,
+    pattern_vector: Vector | None,
+    subjects: Sequence[str] = (),
+    near: Surroundings | None = None,
+    main: str = "",
+) -> float:
+    """How alike an episode and a pattern are, 0 to 1: subjects, keywords and embeddings, the mean of their cosines.
+
+    `main` is the activity that the episode names, if it names one: then the subject counts more, and half of that is
+    how many of the pattern's have the very name.  Without the pattern's newest subjects its title stands for them;
+    without surroundings every word tells as much.
+    """
+    subjects = subjects or [pattern.title]
+    titles = _cosine(_counted([episode.subject]), _counted(subjects), near)
+    if main:
+        titles = (titles + sum(main.casefold() in s.casefold() for s in subjects) / len(subjects)) / 2
+    keys = _cosine(_ranked(episode.keywords, KEYWORDS), _ranked(pattern.keywords, PATTERN_KEYWORDS), near)
+    meaning = max(0.0, float(vector @ pattern_vector)) if pattern_vector is not None else 0.0
+    weight = NAMED if main else 1.0
+    return (weight * titles + keys + meaning) / (weight + 2.0)
+
+
+def _counted(subjects: Iterable[str]) -> Counter[str]:
+    return Counter(word for subject in subjects for word in set(content(subject)))
+
+
+def _ranked(words: Sequence[str], most: int) -> dict[str, float]:
+    """Words with a weight that falls with their place."""
+    return {word: (most - place) / most for place, word in enumerate(words[:most])}
+
+
+def _cosine(a: Mapping[str, float], b: Mapping[str, float], near: Surroundings | None) -> float:
+    tell = {word: near.rarity(word) ** 2 if near else 1.0 for word in {*a, *b}}
+    # fsum: the same in whatever order the words come
+    both = math.fsum(a[w] * b[w] * tell[w] for w in a if w in b)
+    lengths = (math.fsum(v * v * tell[w] for w, v in side.items()) for side in (a, b))
+    product = math.prod(lengths)
+    return both / math.sqrt(product) if product else 0.0
