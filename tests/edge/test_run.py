@@ -278,7 +278,8 @@ def test_killed_again_and_again_a_run_ends_the_same(whole: Device, video: Path, 
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["windows"] == SECONDS // 4 - held
-    assert device.dump() == whole.dump()
+    looks = '"table": "keyframe_look"'  # how a picture looks is not in a trace: it is worked out from the picture
+    assert device.dump() == [row for row in whole.dump() if looks not in row]
     check_keyframes(device)
     assert check_trace(device.record).windows == SECONDS // 4
     assert list(read_trace(device.record, 2.0)) == list(read_trace(whole.record, 2.0))
