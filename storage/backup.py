@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +19,10 @@ from storage import cipher, owner
 from storage.cipher import Secret
 from storage.connect import Connection, DriverError, connect, load_extension, private_folder, translate
 from storage.errors import StoreLocked, StoreUnreadable, StoreUnwritable
+from storage.files import PART, sync_file, sync_folder, whole_file
 from storage.keyframes import KeyframeFolder, folder_of
 
 _BEFORE = ".before-"
-_PART = ".part"
 RESTORING, REPLACED = ".restoring", ".replaced"
 COMPANIONS = ("-wal", "-shm", "-journal")
 
@@ -45,7 +44,7 @@ def backup(db: Connection, source: Path, target: Path, key: Secret | None = None
     `db` is a connection to `source` outside a transaction.  Raises StoreUnwritable, StoreLocked or StoreUnreadable.
     """
     _may_replace(source, target, key)
-    part = target.with_name(target.name + _PART)
+    part = target.with_name(target.name + PART)
     try:
         _page_copy(db, source, part, key)
         known = _frames_named(part, key)
@@ -53,7 +52,7 @@ def backup(db: Connection, source: Path, target: Path, key: Secret | None = None
         for companion in COMPANIONS:
             target.with_name(target.name + companion).unlink(missing_ok=True)
         part.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         _drop_others(folder_of(target), set(known))
     except OSError as error:
         raise _unwritable(target, error) from error
@@ -68,7 +67,7 @@ def plain_copy(db: Connection, source: Path, target: Path, key: Secret | None = 
     `db` is a connection to `source` outside a transaction.  Raises StoreUnwritable, StoreLocked or StoreUnreadable.
     """
     _may_replace(source, target, key)
-    part, plain = (target.with_name(target.name + end) for end in (_PART, _PART + "2"))
+    part, plain = (target.with_name(target.name + end) for end in (PART, PART + "2"))
     try:
         _page_copy(db, source, part, key)
         _remove_file(plain)
@@ -82,9 +81,9 @@ def plain_copy(db: Connection, source: Path, target: Path, key: Secret | None = 
         known = _frames_named(plain, None)
         here, there = KeyframeFolder(folder_of(target)), KeyframeFolder(folder_of(source), key)
         missing = tuple(name for name in known if not here.take(there, name))
-        _sync_file(plain)
+        sync_file(plain)
         plain.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
         _drop_others(here.root, set(known))
     except DriverError as error:
         raise translate(error, target) from error
@@ -103,11 +102,11 @@ def before_update(db: Connection, path: Path, step: str, key: Secret | None = No
     Raises StoreUnwritable when there is no room: then nothing was changed.
     """
     kept = path.with_name(f"{path.name}{_BEFORE}{step}")
-    part = kept.with_name(kept.name + _PART)
+    part = kept.with_name(kept.name + PART)
     try:
         _page_copy(db, path, part, key)
         part.replace(kept)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise _unwritable(kept, error) from error
     finally:
@@ -120,12 +119,12 @@ def before_update(db: Connection, path: Path, step: str, key: Secret | None = No
 
 def copies_before_updates(path: Path) -> list[Path]:
     """Copies of a database that were kept before updates of its schema."""
-    return sorted(p for p in path.parent.glob(f"{_escaped(path.name)}{_BEFORE}*") if p.suffix != _PART)
+    return sorted(p for p in path.parent.glob(f"{_escaped(path.name)}{_BEFORE}*") if p.suffix != PART)
 
 
 def beside(path: Path) -> list[Path]:
     """Every other whole or half copy of a memory that operations of this room may have left beside it."""
-    names = (RESTORING, REPLACED, ".new", ".leaving", _PART)
+    names = (RESTORING, REPLACED, ".new", ".leaving", PART)
     found = copies_before_updates(path)
     for name in names:
         other = path.with_name(path.name + name)
@@ -169,7 +168,7 @@ def restore(source: Path, target: Path, *, replace: bool = False, key: Secret | 
         if folder_of(fresh).exists():
             folder_of(fresh).rename(folder_of(target))
         fresh.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise _unwritable(target, error) from error
     return Copied(target, target.stat().st_size, frames, size, missing)
@@ -218,7 +217,7 @@ def _page_copy(db: Connection, source: Path, part: Path, key: Secret | None) -> 
         raise translate(error, part) from error
     finally:
         copy.close()
-    _sync_file(part)
+    sync_file(part)
 
 
 def _reopened(part: Path, source: Path, key: Secret | None) -> Connection:
@@ -289,17 +288,8 @@ def _drop_others(folder: Path, known: set[str]) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """A copy that is whole or not there, 0600."""
-    handle, name = tempfile.mkstemp(prefix=target.name, suffix=_PART, dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as to, source.open("rb") as from_:
-            shutil.copyfileobj(from_, to, 1 << 20)
-            to.flush()
-            os.fsync(to.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(target) as to, source.open("rb") as from_:
+        shutil.copyfileobj(from_, to, 1 << 20)
 
 
 def _may_replace(source: Path, target: Path, key: Secret | None) -> None:
@@ -345,16 +335,3 @@ def _unwritable(path: Path, error: OSError) -> StoreUnwritable:
 
 def _escaped(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

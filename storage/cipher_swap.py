@@ -28,6 +28,7 @@ from storage.backup import COMPANIONS, copies_before_updates
 from storage.cipher import Sealer, Secret
 from storage.connect import Connection, DriverError, connect, load_extension, translate
 from storage.errors import BadRecord, StoreLocked, StoreUnreadable, StoreUnwritable, WrongKey
+from storage.files import scrub, sync_file, sync_folder
 from storage.keyframes import KeyframeFolder, folder_of
 
 Progress: TypeAlias = Callable[[Literal["database", "keyframes"], int, int], None]
@@ -58,7 +59,7 @@ def encrypt(path: Path, secret: Secret, progress: Progress = lambda *_: None) ->
         else:
             connect(path, key=secret).close()  # Raises WrongKey before a frame is touched
         for copy in copies_before_updates(path):  # they are as plain as the memory was
-            _scrub(copy)
+            scrub(copy)
             removed.append(copy)
         frames = _each_frame(path, progress, lambda name, data: _sealed_once(Sealer(secret, salt), name, data))
     return Swapped(done, frames, tuple(removed))
@@ -92,7 +93,7 @@ def rekey(path: Path, old: Secret, new: Secret, progress: Progress = lambda *_: 
         if not done:
             connect(path, key=old).close()
         for copy in copies_before_updates(path):  # the old key would open them for ever
-            _scrub(copy)
+            scrub(copy)
             removed.append(copy)
         sealer = Sealer(new, salt)
 
@@ -142,7 +143,7 @@ def _tidy(path: Path) -> list[Path]:
             if left.samefile(path):  # killed between giving the old file its second name and taking its first
                 left.unlink()
             else:
-                _scrub(left)
+                scrub(left)
                 removed.append(left)
     return removed
 
@@ -167,10 +168,10 @@ def _rewrite(
         db.execute("DETACH fresh")
         progress("database", 1, 2)
         _same(db, fresh, then)
-        _sync(fresh)
+        sync_file(fresh)
         os.link(path, leaving)
         fresh.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except DriverError as error:
         raise translate(error, fresh) from error
     except OSError as error:
@@ -179,7 +180,7 @@ def _rewrite(
     finally:
         db.close()
         fresh.unlink(missing_ok=True)
-    _scrub(leaving)
+    scrub(leaving)
     progress("database", 2, 2)
 
 
@@ -260,28 +261,3 @@ def _each_frame(path: Path, progress: Progress, change: Callable[[str, bytes], b
             changed += 1
         progress("keyframes", number, len(names))
     return changed
-
-
-def _scrub(path: Path) -> None:
-    """Overwrite and remove a file."""
-    with path.open("r+b") as file:
-        left = path.stat().st_size
-        while left > 0:
-            left -= file.write(bytes(min(left, 1 << 20)))
-        file.flush()
-        os.fsync(file.fileno())
-    path.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

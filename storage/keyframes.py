@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -16,12 +15,12 @@ from storage import cipher
 from storage.cipher import Secret
 from storage.connect import private_folder
 from storage.errors import BadRecord, NotFound, StoreUnwritable
+from storage.files import scrub, sync_folder, whole_file, zero
 from storage.records import Keyframe, Us
 
 SUFFIX = ".keyframes"
 _DAY_US = 86_400_000_000
 _HASH_CHARS = 16
-_PARTIAL = ".part"
 
 
 def folder_of(database: Path) -> Path:
@@ -120,7 +119,7 @@ class KeyframeFolder:
             old = os.open(path, os.O_RDWR)
             try:
                 self._write(path, data)
-                _zero(old)
+                zero(old)
             finally:
                 os.close(old)
         except OSError as error:
@@ -132,9 +131,7 @@ class KeyframeFolder:
         """Overwrite and delete one file; false when it was gone.  Raises StoreUnwritable."""
         path = self.path(file)
         try:
-            _overwrite(path)
-            path.unlink()
-            _sync_folder(path.parent)
+            scrub(path)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -167,42 +164,10 @@ class KeyframeFolder:
 
     def _write(self, path: Path, data: bytes) -> None:
         private_folder(path.parent)
-        handle, temporary = tempfile.mkstemp(prefix=path.stem, suffix=_PARTIAL, dir=path.parent)  # made 0600
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        _sync_folder(path.parent)
-        _sync_folder(self.root)
-
-
-def _overwrite(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR)
-    try:
-        _zero(handle)
-    finally:
-        os.close(handle)
-
-
-def _zero(handle: int) -> None:
-    """Overwrite an open file with zeros, on the disk."""
-    size, done = os.fstat(handle).st_size, 0
-    while done < size:
-        done += os.pwrite(handle, bytes(min(1 << 20, size - done)), done)
-    os.fsync(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        with whole_file(path) as file:
+            file.write(data)
+        sync_folder(path.parent)
+        sync_folder(self.root)
 
 
 def _drop_empty(folder: Path) -> None:

@@ -305,7 +305,7 @@ def test_no_room_to_write_it_anew_changes_nothing(tmp_path: Path, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("storage.cipher_swap._sync", full)
+    monkeypatch.setattr("storage.cipher_swap.sync_file", full)
     with pytest.raises(StoreUnwritable, match=r"No space left.*nothing was changed"):
         cipher_swap.encrypt(path, KEY)
     monkeypatch.undo()
