@@ -83,22 +83,18 @@ class Eraser:
 
     def first_known(self, versions: Iterable[object]) -> dict[int, Us]:
         """Of those rows of pattern_version: each pattern with the earliest time among them."""
-        found: dict[int, Us] = {}
-        for part in _parts(sorted(int(str(v)) for v in versions)):
-            for pattern, known in self._db.execute(
-                f"SELECT pattern_id, min(known) FROM pattern_version WHERE id IN ({','.join('?' * len(part))}) "
-                "GROUP BY pattern_id",
-                part,
-            ):
-                found[pattern] = min(known, found.get(pattern, known))
-        return found
+        return self._earliest("pattern_version", "id", (int(str(v)) for v in versions))
 
     def patterns_of(self, episodes: Iterable[int]) -> dict[int, Us]:
         """Each pattern one of those episodes belongs to, with the time it joined."""
+        return self._earliest("edge", "episode_id", episodes)
+
+    def _earliest(self, table: str, column: str, values: Iterable[int]) -> dict[int, Us]:
+        """Each pattern that rows of a table with those values name, with the earliest time among them."""
         found: dict[int, Us] = {}
-        for part in _parts(sorted(episodes)):
+        for part in _parts(sorted(values)):
             for pattern, known in self._db.execute(
-                f"SELECT pattern_id, min(known) FROM edge WHERE episode_id IN ({','.join('?' * len(part))}) "
+                f"SELECT pattern_id, min(known) FROM {table} WHERE {column} IN ({','.join('?' * len(part))}) "
                 "GROUP BY pattern_id",
                 part,
             ):

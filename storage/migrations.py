@@ -13,6 +13,7 @@ from typing import TypeAlias
 from storage.connect import Connection
 from storage.errors import SchemaTooNew
 from storage.steps import m003_context as context
+from storage.steps.fts import fts_table
 from storage.steps.m003_context import m003_context
 from storage.steps.m004_care import m004_care
 from storage.steps.m005_asking import m005_asking
@@ -42,8 +43,6 @@ _TEXTS = {
 VECTOR_TABLES = (*_VECTORS, *context.VECTORS)
 FTS_TABLES = {**_TEXTS, **context.TEXTS}
 
-TOKENIZER = "porter unicode61 remove_diacritics 2"
-
 
 def m001_strata(db: Connection, dim: int) -> None:
     """Trace, episodes, moments, patterns, intentions, services, health: everything that issue one needs."""
@@ -51,7 +50,7 @@ def m001_strata(db: Connection, dim: int) -> None:
         if statement.strip():
             db.execute(statement)
     for fts, (table, columns) in _TEXTS.items():
-        _fts(db, fts, table, columns)
+        fts_table(db, fts, table, columns)
     for vec, _ in _VECTORS:
         db.execute(f"CREATE VIRTUAL TABLE {vec} USING vec0(embedding float[{dim}])")
 
@@ -116,22 +115,6 @@ def missing(db: Connection) -> list[Step]:
 
 
 _MIGRATION = "CREATE TABLE IF NOT EXISTS migration(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
-
-
-def _fts(db: Connection, fts: str, table: str, columns: tuple[str, ...]) -> None:
-    names = ", ".join(columns)
-    new, old = (", ".join(f"{which}.{c}" for c in columns) for which in ("new", "old"))
-    db.execute(
-        f"CREATE VIRTUAL TABLE {fts} USING fts5({names}, content='{table}', content_rowid='id', tokenize='{TOKENIZER}')"
-    )
-    db.execute(
-        f"CREATE TRIGGER {fts}_add AFTER INSERT ON {table} BEGIN "
-        f"INSERT INTO {fts}(rowid, {names}) VALUES (new.id, {new}); END"
-    )
-    db.execute(
-        f"CREATE TRIGGER {fts}_drop AFTER DELETE ON {table} BEGIN "
-        f"INSERT INTO {fts}({fts}, rowid, {names}) VALUES ('delete', old.id, {old}); END"
-    )
 
 
 _M001 = """
