@@ -98,14 +98,6 @@ class Amendments:
             description=self.text(ref, window.description) if ref in self.effects else window.description,
         )
 
-    def touches(self, window_id: int, item_ids: Iterable[int]) -> bool:
-        """Whether anything of a window is corrected."""
-        return (
-            f"w{window_id}" in self.effects
-            or any(f"o{i}" in self.effects for i in item_ids)
-            or any(i.window_id == window_id for i in self.added)
-        )
-
     def doings(
         self, kinds: Sequence[ItemKind], start: Us | None, end: Us | None, action: str | None = None
     ) -> list[Item]:

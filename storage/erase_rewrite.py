@@ -19,7 +19,7 @@ from storage.index_strata import NEAR
 from storage.intentions import IntentionReader
 from storage.moments import MomentReader
 from storage.patterns import PatternReader
-from storage.records import Episode, Moment, Us, Window
+from storage.records import Episode, Us, Window
 from storage.trace import TraceReader
 from storage.vectors import Vector
 
@@ -98,29 +98,6 @@ class Rewriter:
             ),
         )
         self._vector("episode_vec", episode.id, vector)
-
-    def moment(self, moment: Moment, vector: Vector) -> None:
-        """A moment with the id of one that went."""
-        self._db.execute(
-            "INSERT INTO moment(id, episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, "
-            "known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                moment.id,
-                moment.episode_id,
-                moment.window_id,
-                moment.t,
-                moment.offset_s,
-                moment.text,
-                "\n".join(moment.keywords),
-                moment.role,
-                moment.weight,
-                moment.category,
-                moment.place,
-                moment.known,
-                moment.made_by,
-            ),
-        )
-        self._vector("moment_vec", moment.id, vector)
 
     def reserve(self, patterns: Iterable[int]) -> None:
         """Keep the ids of patterns that are to be grown again, so that no new one takes them."""

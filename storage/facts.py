@@ -141,20 +141,3 @@ class FactWriter:
                 (fact_id,),
             ).fetchone()
             self.move(fact_id, "active" if others else "retired", known, "" if others else "the correction was undone")
-
-    def forget_unsupported(self) -> int:
-        """Remove facts that rest on nothing any more, with all their versions; returns how many.
-
-        For erasure: the support of erased rows is gone already.
-        """
-        lost = [
-            row[0]
-            for row in self._db.execute(
-                "SELECT id FROM fact WHERE NOT EXISTS (SELECT 1 FROM fact_support s WHERE s.fact_id = fact.id)"
-            )
-        ]
-        for fact_id in lost:
-            self._db.execute("DELETE FROM fact_vec WHERE rowid = ?", (fact_id,))
-            self._db.execute("DELETE FROM fact_version WHERE fact_id = ?", (fact_id,))
-            self._db.execute("DELETE FROM fact WHERE id = ?", (fact_id,))
-        return len(lost)

@@ -68,11 +68,12 @@ class MomentWriter:
         self._db, self._dim = db, dim
 
     def add(self, moment: Moment, vector: Vector) -> int:
-        """Store a moment; returns its id."""
+        """Store a moment, under its own id if it has one; returns the id."""
         row = self._db.execute(
-            "INSERT INTO moment(episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, "
-            "known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO moment(id, episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, "
+            "known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
+                moment.id or None,
                 moment.episode_id,
                 moment.window_id,
                 moment.t,

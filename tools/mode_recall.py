@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +140,3 @@ def _right(row: dict[str, Any], value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     return sorted(map(str, value)) if isinstance(value, list) else str(value).strip().lower()
-
-
-def falls(shares: Iterable[float]) -> bool:
-    """Whether each is no more than the one before."""
-    return all(b <= a for a, b in pairwise(shares))

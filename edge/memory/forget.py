@@ -276,7 +276,7 @@ class _Taking:
             return
         vectors = self._embed([m.text for m in kept])
         for moment, vector, number in zip(kept, vectors, spare, strict=False):
-            self._tx.rewrite.moment(replace(moment, id=number, episode_id=episode.id), vector)
+            self._tx.moments.add(replace(moment, id=number, episode_id=episode.id), vector)
 
     def _regrow(self, pattern_id: int, since: int, joined: Sequence[tuple[int, int]]) -> None:
         """The versions of a pattern from `since` on, without the episodes that are gone or have become empty.
