@@ -8,6 +8,7 @@ Priorities: 5 acute danger, 4 damage or waste under way, 3 something the wearer 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -155,7 +156,15 @@ def spoken_s(text: str) -> float:
 def speak(kind: str, *, variant: str = "", **slots: str) -> str:
     """The sentence of an alert with its slots filled, shortened at a word so that it can be said in 4 s."""
     row = alert(kind)
-    template = dict(row.variants)[variant] if variant else row.template
+    return _speakable(dict(row.variants)[variant] if variant else row.template, slots)
+
+
+def sentence(text: str) -> str:
+    """Somebody's own words as a sentence that can be said in 4 s, shortened at a word."""
+    return _speakable("{text}.", {"text": text})
+
+
+def _speakable(template: str, slots: Mapping[str, str]) -> str:
     filled = {name: " ".join(value.split()).rstrip(".!?,;: ") for name, value in slots.items()}
     text = template.format(**filled)
     while spoken_s(text) > SPEAKABLE_S:

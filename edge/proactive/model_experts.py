@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edge.logs import Log
-from edge.proactive.alerts import speak
+from edge.proactive.alerts import sentence
 from edge.proactive.slots import Evidence
 from edge.retrieval.words import content
 from edge.thinkers import Thinkers
@@ -199,10 +199,12 @@ def schema(role: Role, evidence: Evidence) -> dict[str, Any]:
 def _service(role: Role, row: Mapping[str, Any], evidence: Evidence, offset_s: int, known: int) -> Service | None:
     """A row of an answer as a service; None when its sentence is not made of what the evidence holds."""
     words = content(str(row["say"]))
-    if not words or sum(w in evidence.words for w in words) < LEAST_KNOWN * len(words):
+    held = evidence.words
+    if not words or sum(w in held for w in words) < LEAST_KNOWN * len(words):
         return None
     item = evidence.now[int(row["line"]) - 1]
-    text = speak("tool_use", advice=" ".join(str(row["say"]).split()))  # one sentence that can be said in four seconds
     refs = tuple(dict.fromkeys((f"o{item.id}", f"w{item.window_id}", *row.get("because", ()))))
     key = f"model:{'_'.join(sorted(set(words)))[:60]}"
-    return Service(str(row["type"]), item.t, offset_s, text, refs, key, max(known, item.t), role.name, "llm")
+    return Service(
+        str(row["type"]), item.t, offset_s, sentence(str(row["say"])), refs, key, max(known, item.t), role.name, "llm"
+    )
