@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+from edge.clock import SystemClock
 
 Fault = Callable[["Handler"], None]
 
@@ -159,3 +166,29 @@ def free_port() -> int:
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
+
+
+@contextmanager
+def real_server(model: Path, port: int, *, context: int = 2048, patience_s: int = 60) -> Iterator[str]:
+    """llama-cpp-python's own server on loopback, with its address, once it answers; killed at the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port),
+         "--n_ctx", str(context), "--n_threads", "1"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    mono = SystemClock().mono
+    try:
+        until, never = mono() + patience_s * 1_000_000, threading.Event()
+        while True:
+            assert process.poll() is None, "the server did not start"
+            assert mono() < until, "the server did not answer"
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=2).close()
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                never.wait(0.2)
+            else:
+                break
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.kill()
+        process.wait()

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from remote_support import free_port
+from remote_support import free_port, real_server
 
 from edge.clock import SystemClock
 from models.backends.openai_remote import OpenAIRemote, RemoteSettings
@@ -51,30 +45,6 @@ def small() -> Path:
     return Path(found.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-@contextmanager
-def serving(model: Path, port: int) -> Iterator[None]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port),
-         "--n_ctx", "2048", "--n_threads", "1"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        until, never = mono() + 60_000_000, threading.Event()
-        while True:
-            assert process.poll() is None, "the server did not start"
-            assert mono() < until, "the server did not answer"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=2).close()
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
-                never.wait(0.2)
-            else:
-                break
-        yield
-    finally:
-        process.kill()
-        process.wait()
-
-
 @pytest.mark.parametrize("name", ["tiny", pytest.param("small", marks=pytest.mark.slow)])
 def test_work_waits_for_a_real_server_and_is_done_in_order(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -102,7 +72,7 @@ def test_work_waits_for_a_real_server_and_is_done_in_order(
             queue.put({"n": n})
         assert queue.drain(do, Later, lambda: False) == 0
         for _ in range(2):  # it comes, it is killed, it comes again
-            with serving(model, port):
+            with real_server(model, port):
                 threading.Event().wait(0.2)  # the breaker's rest
                 assert queue.drain(do, Later, lambda: False) > 0
                 text = "".join(remote.stream([Message("user", "Say a word.")], CallOptions(max_tokens=8, timeout_s=60)))

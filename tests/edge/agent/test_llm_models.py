@@ -5,11 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import subprocess
-import sys
-import threading
-import urllib.error
-import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from remote_support import free_port, says, serving
+from remote_support import free_port, real_server, says, serving
 
 from edge.agent.asking import Asker, budget_of
 from edge.clock import SystemClock, parse_time
@@ -116,35 +111,9 @@ def test_a_small_real_model_answers_in_form(wearer: Any) -> None:
             print(question, "->", answer.value, "|", answer.answer, answer.rounds, answer.tokens, answer.latency_ms)
 
 
-@contextmanager
-def served(model: Path) -> Iterator[str]:
-    """llama-cpp-python's own server, on loopback."""
-    port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port),
-         "--n_ctx", "4096", "--n_threads", "1"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        until, never = mono() + 120_000_000, threading.Event()
-        while True:
-            assert process.poll() is None, "the server did not start"
-            assert mono() < until, "the server did not answer"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=2).close()
-            except (urllib.error.URLError, ConnectionError, TimeoutError):
-                never.wait(0.2)
-            else:
-                break
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.kill()
-        process.wait()
-
-
 @needs_server
 def test_a_real_endpoint_answers_in_form(tiny: Path, wearer: Any) -> None:
-    with served(tiny) as url:
+    with real_server(tiny, free_port(), context=4096, patience_s=120) as url:
         remote = Remote(url=url, model="tiny", first_byte_s=30)
         config = Config(llm=Llm(agent="remote", remote=remote, agent_rounds=1))
         with asking(config) as asker, wearer.store.snapshot(EVENING) as snapshot:

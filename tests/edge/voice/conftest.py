@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models import Loader, LoadOptions, Registry
+
 SINKS = Path(__file__).parents[3] / "tools" / "audio_sinks.sh"
 MONITOR_HZ = 16_000
 
@@ -46,6 +48,14 @@ class VirtualAudio:
             finally:
                 parec.terminate()
                 parec.wait()
+
+
+@pytest.fixture(scope="module")
+def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
+    folder = tmp_path_factory.mktemp("models")
+    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
+    yield one
+    one.close()
 
 
 @pytest.fixture(scope="module")

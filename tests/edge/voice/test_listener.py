@@ -13,7 +13,7 @@ from voice_support import Table, silence, table
 from edge.clock import US
 from edge.messages import Say
 from edge.voice.queue import ALERT, CRITICAL
-from models import Loader, LoadOptions, Registry
+from models import Loader
 
 KEYS = "Your keys are on the kitchen table."
 STORY = [
@@ -22,14 +22,6 @@ STORY = [
     "So he took some bread, his grey coat, and a lantern.",
     "After seven days he came to a castle made of glass.",
 ]
-
-
-@pytest.fixture(scope="module")
-def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
-    folder = tmp_path_factory.mktemp("models")
-    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
-    yield one
-    one.close()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ Sound is put together sample by sample, so that nothing depends on how busy the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ from edge.clock import US
 from edge.voice.barge import OverVoice
 from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
 from edge.voice.wake import Ears
-from models import VAD, WAKE_WORD, Loader, LoadOptions, Registry
+from models import VAD, WAKE_WORD, Loader
 
 SAYS = (
     "Hey Jarvis is what you say to wake me.",
@@ -30,14 +29,6 @@ SAYS = (
     "You last watered the tomatoes today at one minute past nine.",
     "You opened the fridge four times this morning, the last time at ten past eleven.",
 )
-
-
-@pytest.fixture(scope="module")
-def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
-    folder = tmp_path_factory.mktemp("models")
-    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
-    yield one
-    one.close()
 
 
 @dataclass

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from voice_support import RATE, Mouth, silence
 
-from models import ASR, WAKE_WORD, Loader, LoadOptions, Registry
+from models import ASR, WAKE_WORD, Loader
 from tools.bench_voice import _calls, distance, plain, sound_of
-
-
-@pytest.fixture(scope="module")
-def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
-    folder = tmp_path_factory.mktemp("models")
-    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
-    yield one
-    one.close()
 
 
 def test_the_short_view_of_a_sentence_gives_its_words(loader: Loader) -> None:

@@ -20,19 +20,11 @@ from voice_support import RATE, Mouth, silence
 
 from edge.server.control import ControlClient, ControlError
 from edge.voice.pcm import to_int16
-from models import ASR, Loader, LoadOptions, Registry
+from models import ASR, Loader
 
 ROOT = Path(__file__).parents[3]
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 QUESTION = "Hey Jarvis, when did I last water the tomatoes?"
-
-
-@pytest.fixture(scope="module")
-def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
-    folder = tmp_path_factory.mktemp("models")
-    one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
-    yield one
-    one.close()
 
 
 class Device:
