@@ -16,7 +16,7 @@ import random
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -80,15 +80,15 @@ def serve_rtsp(port: int, fps: int, fault: str) -> None:
     GLib.MainLoop().run()
 
 
-def serve_mjpeg(port: int, fps: int, fault: str) -> None:
-    """A multipart answer as webcams give it; "wrong" fills the parts with noise."""
+def mjpeg_handler(pictures: Callable[[], Iterable[bytes]]) -> type[BaseHTTPRequestHandler]:
+    """Answers every request with a multipart stream as webcams give it; `pictures` is called for each reader."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:  # the name http.server calls
             self.send_response(200)
             self.send_header("Content-Type", f"multipart/x-mixed-replace; boundary={BOUNDARY}")
             self.end_headers()
-            for picture in _paced(_noise() if fault == "wrong" else _jpegs(), fps, fault):
+            for picture in pictures():
                 head = f"--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(picture)}\r\n\r\n"
                 try:
                     self.wfile.write(head.encode() + picture + b"\r\n")
@@ -98,7 +98,13 @@ def serve_mjpeg(port: int, fps: int, fault: str) -> None:
         def log_message(self, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer((HOST, port), Handler)
+    return Handler
+
+
+def serve_mjpeg(port: int, fps: int, fault: str) -> None:
+    """A webcam; "wrong" fills the parts with noise."""
+    handler = mjpeg_handler(lambda: _paced(_noise() if fault == "wrong" else _jpegs(), fps, fault))
+    server = ThreadingHTTPServer((HOST, port), handler)
     _ready()
     server.serve_forever()
 

@@ -6,13 +6,13 @@ For benchmarks and tests that must know when a picture was first to be seen.
 from __future__ import annotations
 
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import cv2
 
-HOST = "127.0.0.1"
-BOUNDARY = "picture"
+from tools.camera_servers import HOST, mjpeg_handler
 
 
 class PictureServer:
@@ -23,25 +23,7 @@ class PictureServer:
         self._jpeg = b""
         self._stop = threading.Event()
         self.show(image)
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # the name http.server calls
-                self.send_response(200)
-                self.send_header("Content-Type", f"multipart/x-mixed-replace; boundary={BOUNDARY}")
-                self.end_headers()
-                while not server._stop.wait(1 / server._fps):
-                    picture = server._jpeg
-                    head = f"--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(picture)}\r\n\r\n"
-                    try:
-                        self.wfile.write(head.encode() + picture + b"\r\n")
-                    except OSError:
-                        return  # the reader has gone
-
-            def log_message(self, *args: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer((HOST, 0), Handler)
+        self._server = ThreadingHTTPServer((HOST, 0), mjpeg_handler(self._pictures))
         self._server.daemon_threads = True
         self.url = f"http://{HOST}:{self._server.server_address[1]}/camera"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -52,6 +34,10 @@ class PictureServer:
         if not ok:
             raise ValueError("The picture cannot be written as JPEG.")
         self._jpeg = bytes(data)
+
+    def _pictures(self) -> Iterator[bytes]:
+        while not self._stop.wait(1 / self._fps):
+            yield self._jpeg
 
     def __enter__(self) -> PictureServer:
         self._thread.start()
