@@ -19,7 +19,7 @@ import numpy as np
 from edge.clock import US
 from edge.config import Memory
 from edge.errors import InputError, UsageError
-from edge.memory import episodes, forget_context, moments, patterns
+from edge.memory import episodes, forget_context, matching, moments, patterns
 from edge.memory.growth import _text_of
 from edge.memory.patterns import Embed
 from edge.memory.text import lemma, words
@@ -33,7 +33,7 @@ from storage.vectors import Vector
 Kind: TypeAlias = Literal["range", "entity", "person", "all"]
 Cut: TypeAlias = Callable[[Window], Window | None]  # the same object: untouched; None: nothing is left
 
-MATCH_AGAIN = patterns.MATCH  # likeness with which an episode that was rewritten stays in its pattern
+MATCH_AGAIN = matching.MATCH  # likeness with which an episode that was rewritten stays in its pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class _Taking:
                 continue
             found = snapshot.patterns.get(pattern_id)
             own = snapshot.patterns.vectors_of([pattern_id]).get(pattern_id)
-            if left is not None and patterns.likeness(episode, vector, found, own) < MATCH_AGAIN:
+            if left is not None and matching.likeness(episode, vector, found, own) < MATCH_AGAIN:
                 patterns.open_with(tx, snapshot, episode, vector)
             else:
                 patterns.join(tx, snapshot, found, episode, self._embed, self._memory)

@@ -28,7 +28,6 @@ from storage.vectors import Vector
 
 Embed: TypeAlias = Callable[[list[str]], Vector]  # n texts -> (n, dim)
 
-MATCH, likeness = matching.MATCH, matching.likeness
 MEMBERS = 200  # newest episodes that tell a pattern's title and hours
 CENTRE = 20  # newest episodes whose mean is what a pattern is embedded by
 WEIGHED = 60  # newest episodes whose roles and weights are re-estimated
