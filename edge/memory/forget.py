@@ -20,7 +20,7 @@ from edge.clock import US
 from edge.config import Memory
 from edge.errors import InputError, UsageError
 from edge.memory import episodes, forget_context, matching, moments, patterns
-from edge.memory.growth import _text_of
+from edge.memory.growth import window_text
 from edge.memory.patterns import Embed
 from edge.memory.text import lemma, words
 from storage import Store, Transaction
@@ -228,7 +228,7 @@ class _Taking:
                 self._episode(kept[episode_id], left)
         deleted = tx.erase.delete()
         if cut:
-            vectors = self._embed([_text_of(w) for w in cut.values()])
+            vectors = self._embed([window_text(w) for w in cut.values()])
             for window, vector in zip(cut.values(), vectors, strict=True):
                 tx.rewrite.window(window, vector)
         for episode_id, left in made.episodes.items():

@@ -60,7 +60,7 @@ class Growth:
 
         Returns what changed, in order.  Raises StorageError when it could not be stored; then nothing was.
         """
-        vector = self._embed([_text_of(window)])[0]
+        vector = self._embed([window_text(window)])[0]
         anchors = anchors_of(window, vector)
         messages: list[Message] = []
         unit = list(self._unit)
@@ -237,7 +237,7 @@ def _store_moments(tx: Transaction, episode: Episode, found: list[Moment], vecto
         tx.moments.add(replace(moment, episode_id=episode.id), vector)
 
 
-def _text_of(window: Window) -> str:
+def window_text(window: Window) -> str:
     """What a window is embedded by: what is said about it, then what is in it.
 
     The sentences of light perception are alike whatever they tell of, so there only the things themselves count.
