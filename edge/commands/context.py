@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from edge.memory.corrections import Asked
     from edge.memory.patterns import Embed
     from edge.proactive.library import Progress
+    from edge.proactive.procedures import KnownError, Procedure
 
 _DAY_US = 86_400_000_000
 procedures = typer.Typer(help="Step lists you may follow, and where you are in one.", no_args_is_help=False)
@@ -167,10 +169,13 @@ def list_(
             {
                 "id": f"s{versions[name].id}", "name": name, "steps": len(p.steps), "ordered": all(p.direct[1:]),
                 "version": versions[name].version, "step_list": list(p.steps),
+                "errors": len(p.errors), "error_list": [asdict(e) for e in p.errors],
             }
             for name, p in found.items()
         ]  # fmt: skip
-    columns = ("id", "name", "steps", "step_list") if steps else ("id", "name", "steps", "ordered", "version")
+    if steps and not as_json:
+        rows = [{**row, "steps": "\n".join(_steps(p))} for row, p in zip(rows, found.values(), strict=True)]
+    columns = ("id", "name", "steps") if steps else ("id", "name", "steps", "ordered", "errors", "version")
     emit(rows, as_json, columns, "No procedure is loaded: grove-edge procedures add FILE.")
 
 
@@ -183,7 +188,8 @@ def add_(
     """Load procedures from a file; one of the same name gets a further version.
 
     The file looks like {"name": {"steps": ["...", "..."], "before": [["earlier step", "later step"]]}}; without "before"
-    the steps are taken in the order they are listed.
+    the steps are taken in the order they are listed.  "errors" may say what is known to go wrong; see
+    docs/procedures.md.
     """
     from edge.proactive.library import add
 
@@ -226,7 +232,21 @@ def _progress_lines(found: Progress) -> list[str]:
     lines += [f"  done     {steps[i]}" for i in found.done]
     lines += [f"  next     {steps[i]}" for i in found.ready]
     lines += [f"  skipped  {steps[i]}" for i in found.skipped]
-    return lines + [f"  too late {steps[i]}" for i in found.late]
+    lines += [f"  too late {steps[i]}" for i in found.late]
+    return lines + [f"  mind     {_warning(e)}" for e in found.watch]
+
+
+def _steps(procedure: Procedure) -> list[str]:
+    """The steps by number, each with what is known to go wrong there."""
+    lines = []
+    for n, step in enumerate(procedure.steps, 1):
+        lines.append(f"{n}. {step}")
+        lines += [f"   mind: {_warning(e)}" for e in procedure.errors if e.step == step]
+    return lines
+
+
+def _warning(known: KnownError) -> str:
+    return f"{known.error} ({known.remedy})" if known.remedy else known.error
 
 
 def _asked(text: str, ref: str, now: int, offset_s: int) -> Asked:

@@ -1,6 +1,7 @@
 """The router for procedures: while one is under way, its services in place of the daily ones, by rules.
 
-error_recovery: a step that differs in amount, thing or manner from what is asked, or that comes too early or too late;
+error_recovery: a step that differs in amount, thing or manner from what is asked, that is an error known to happen there,
+or that comes too early or too late;
 next_step_guidance: a step is done and the wearer stands idle or has just ended it; task_reminder: a step was passed
 over; memory_recall: the wearer's own earlier error at this very step, from any day.
 """
@@ -89,7 +90,10 @@ class ProcedureExpert:
         found: list[Service] = []
         earlier = self._went_wrong(run, event, snapshot)
         if earlier is not None:
-            told = speak("memory_recall", variant="step", what=_act(earlier.text))
+            what = _act(earlier.text)
+            told = speak("memory_recall", variant="step", what=what)
+            if what not in told:  # too long for both: the error without its remedy
+                told = speak("memory_recall", variant="step", what=what.partition(": ")[0])
             cited = (f"a{earlier.id}", *refs)
             found.append(service("memory_recall", event.t, told, cited, _key(run, event.step), unit, self.name))
         fault = self._fault(event, run)
@@ -101,6 +105,8 @@ class ProcedureExpert:
     def _fault(self, event: Event, run: Run) -> tuple[str, str] | None:
         """What is wrong with a step that was begun, and what to do about it."""
         steps = run.procedure.steps
+        if event.fault is not None:
+            return event.fault.error, _act(event.fault.remedy) or f"it says {_act(steps[event.step])}"
         differs = difference(steps[event.step], event.text)
         if differs:
             done, asked = _phrase(differs.added, event.text), _phrase(differs.missing, steps[event.step])

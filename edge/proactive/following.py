@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from edge.clock import US
-from edge.proactive.procedures import Procedure
+from edge.proactive.procedures import KnownError, Procedure
 from edge.retrieval.words import content
 from storage.records import Item
 
@@ -36,7 +36,7 @@ class Event:
     """Something that happened to the procedure under way, at a perceived second.
 
     kind "step": step was begun; undone are steps that should have come before, late says that a step it should
-    precede was done already.  "finished": step ended.  "missing": undone were passed over and have not come since.
+    precede was done already, fault is the known error that the doing is.  "finished": step ended.  "missing": undone were passed over and have not come since.
     "idle": nothing was done for a while after step.
     """
 
@@ -47,6 +47,7 @@ class Event:
     text: str
     undone: tuple[int, ...] = ()
     late: bool = False
+    fault: KnownError | None = None
 
 
 @dataclass(slots=True)
@@ -175,13 +176,14 @@ class Following:
         self._recent = []
 
     def _begin(self, run: Run, doing: _Doing) -> list[Event]:
-        match = run.procedure.match(doing.text, run.so_far)
+        wrong = run.procedure.known_error(doing.text, run.so_far)
+        match = wrong or run.procedure.match(doing.text, run.so_far)
         if match is None:
             return []
-        step = match[0]
+        step, fault = match[0], wrong[1] if wrong is not None else None
         undone = tuple(sorted(run.procedure.direct[step] - run.so_far))
         late = step not in run.so_far and any(step in run.procedure.needs[j] for j in run.done)
-        event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late)
+        event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late, fault)
         run.lates += late
         lacking = run.procedure.needs[step] - run.so_far  # further back too: what was skipped may have had a need
         new = tuple(sorted(lacking - run.asked))

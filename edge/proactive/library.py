@@ -6,7 +6,7 @@ Nothing is kept here: progress is read from the trace, the way the procedures' r
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from edge.clock import US, iso
 from edge.errors import InputError
 from edge.proactive.experts import items_of
 from edge.proactive.following import Following
-from edge.proactive.procedures import Procedure, load, make
+from edge.proactive.procedures import KnownError, Procedure, given_in, load, make
 from storage import Snapshot, Store
 from storage.context_records import StoredProcedure
 from storage.errors import NotFound
@@ -45,18 +45,26 @@ class Progress:
             "as_of": iso(self.t, self.offset_s),
             "steps": len(steps),
             **{name: [steps[i] for i in getattr(self, name)] for name in ("done", "ready", "skipped", "late")},
+            "watch": [asdict(e) for e in self.watch],
         }
+
+    @property
+    def watch(self) -> list[KnownError]:
+        """What is known to go wrong at the steps that are next."""
+        ready = {self.procedure.steps[i] for i in self.ready}
+        return [e for e in self.procedure.errors if e.step in ready]
 
 
 def add(store: Store, path: Path, now: int) -> list[str]:
     """Store the procedures of a file; returns their names.  Raises MissingFile, InputError."""
     load(path)  # all of it is checked before anything is stored
-    given = json.loads(path.read_text(encoding="utf-8"))
+    given = given_in(path)
     with store.transaction() as tx:
         for name, body in given.items():
             if not name.strip() or "\n" in name:
                 raise InputError("A procedure needs a name of one line.")
-            tx.procedures.put(StoredProcedure(name, json.dumps(body, ensure_ascii=False), now))
+            kept = body.model_dump(exclude_defaults=True)
+            tx.procedures.put(StoredProcedure(name, json.dumps(kept, ensure_ascii=False), now))
     return list(given)
 
 
@@ -119,4 +127,5 @@ def under_way(snapshot: Snapshot, owner: str = "") -> str:
 def _made(name: str, body: str) -> Procedure:
     given = json.loads(body)
     before = given.get("before")
-    return make(name, given["steps"], None if before is None else [(a, b) for a, b in before])
+    errors = [KnownError(e["step"], e["error"], e.get("remedy", "")) for e in given.get("errors", ())]
+    return make(name, given["steps"], None if before is None else [(a, b) for a, b in before], errors)

@@ -1,12 +1,12 @@
 """Procedures the wearer may follow: steps with an order, which step a doing is, and how it differs from what is asked.
 
-A procedure file is JSON: {name: {"steps": [text, ...], "before": [[earlier step, later step], ...]}}; without "before"
-the steps are taken in the order they are listed.
+A procedure file is JSON: {name: {"steps": [text, ...], "before": [[earlier step, later step], ...], "errors": [{"step",
+"error", "remedy"}, ...]}}.  Without "before" the steps are taken in the order they are listed; "errors" are what is known to
+go wrong at a step, told as perception would tell it, and what helps then.  docs/procedures.md describes it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from edge.errors import InputError, MissingFile
 from edge.proactive.occurrences import occurrences
@@ -26,11 +27,32 @@ READY = 0.12  # how much worse a step whose turn it is may fit than another
 AGAIN = 0.2  # how much worse a step not yet done may fit than one done already
 
 
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class _KnownError(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    step: _Text
+    error: _Text
+    remedy: str = Field("", max_length=500)
+
+
 class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    steps: list[str]
-    before: list[tuple[str, str]] | None = None
+    steps: list[_Text] = Field(min_length=1)
+    before: list[tuple[_Text, _Text]] | None = None
+    errors: list[_KnownError] = []
+
+
+@dataclass(frozen=True, slots=True)
+class KnownError:
+    """What is known to go wrong at a step: the words that tell it, and what helps ("" when that is not said)."""
+
+    step: str
+    error: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +75,7 @@ class Procedure:
     direct: tuple[frozenset[int], ...]
     needs: tuple[frozenset[int], ...]
     weights: Mapping[str, float] = field(repr=False)
+    errors: tuple[KnownError, ...] = ()
 
     def open_after(self, done: frozenset[int]) -> list[int]:
         """The steps that may come next, in the order of the list."""
@@ -60,16 +83,32 @@ class Procedure:
 
     def match(self, text: str, done: frozenset[int]) -> tuple[int, float] | None:
         """The step a doing is, with how well it fits (0-1); one not yet done is preferred."""
-        scored = [(self._fit(text, i), i) for i in range(len(self.steps))]
+        scored = [(self._fit(text, step), i) for i, step in enumerate(self.steps)]
         ready = dict.fromkeys(self.open_after(done), READY)
         best = max(((s - (AGAIN if i in done else 0.0) + ready.get(i, 0.0), s, -i) for s, i in scored), default=None)
         if best is None or best[1] < MATCH:
             return None
         return -best[2], best[1]
 
-    def _fit(self, text: str, step: int) -> float:
-        asked, seen = content(self.steps[step]), content(text)
-        if tokens(text) == tokens(self.steps[step]):
+    def known_error(self, text: str, done: frozenset[int]) -> tuple[int, KnownError] | None:
+        """The known error a doing is, and the step it belongs to; none when a step fits the doing as well."""
+        seen = set(content(text))
+        fits = []
+        for n, known in enumerate(self.errors):
+            telling = set(content(known.error)) - set(content(known.step))  # by what it differs from the step
+            if tokens(text) == tokens(known.error) or (telling and telling <= seen):
+                fits.append((self._fit(text, known.error), -n, known))
+        if not fits:
+            return None
+        fit, _, best = max(fits, key=lambda f: f[:2])
+        if fit < MATCH or fit <= max(self._fit(text, step) for step in self.steps):
+            return None
+        places = [i for i, step in enumerate(self.steps) if step == best.step]
+        return next((i for i in places if i not in done), places[-1]), best
+
+    def _fit(self, text: str, step: str) -> float:
+        asked, seen = content(step), content(text)
+        if tokens(text) == tokens(step):
             return 1.0
         both = sum(self.weights.get(k, 1.0) for k in set(asked) & set(seen))
         total = sum(self.weights.get(k, 1.0) for k in asked) + sum(self.weights.get(k, 1.0) for k in set(seen))
@@ -78,19 +117,42 @@ class Procedure:
 
 def load(path: Path) -> dict[str, Procedure]:
     """Procedures of a file by name.  Raises MissingFile and InputError."""
-    if not path.exists():
-        raise MissingFile(f"There is no procedure file at {path}.")
+    return {name: make(name, g.steps, g.before, g.errors) for name, g in given_in(path).items()}
+
+
+def given_in(path: Path) -> dict[str, _Given]:
+    """What a procedure file says, its form checked.  Raises MissingFile and InputError."""
     try:
-        given = TypeAdapter(dict[str, _Given]).validate_json(path.read_bytes())
-    except (ValidationError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(
-            f'{path} is no procedure file: it must look like {{"name": {{"steps": ["..."], "before": [["a", "b"]]}}}}.'
-        ) from error
-    return {name: make(name, g.steps, g.before) for name, g in given.items()}
+        found = _FILE.validate_json(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError as error:
+        raise MissingFile(f"There is no procedure file at {path}.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): give the path of a JSON file.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8: a procedure file is JSON. {_SEE}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ": ".join(p for p in (str(path), " > ".join(str(x) for x in first["loc"])) if p)
+        raise InputError(f"{where}: {first['msg'].rstrip('.')}. {_SEE}") from error
+    if not found:
+        raise InputError(f"{path} holds no procedure. {_SEE}")
+    return found
 
 
-def make(name: str, steps: Sequence[str], before: Sequence[tuple[str, str]] | None = None) -> Procedure:
-    """A procedure from its steps and which comes before which; raises InputError on an unknown step."""
+_FILE = TypeAdapter(dict[str, _Given])
+_SEE = 'A procedure looks like {"name": {"steps": ["..."], "before": [["a", "b"]]}}; see docs/procedures.md.'
+
+
+def make(
+    name: str,
+    steps: Sequence[str],
+    before: Sequence[tuple[str, str]] | None = None,
+    errors: Sequence[_KnownError | KnownError] = (),
+) -> Procedure:
+    """A procedure from its steps, which comes before which and what is known to go wrong; InputError on an unknown step."""
+    for known in errors:
+        if known.step not in steps:
+            raise InputError(f"Procedure {name!r} has an error at a step it does not list: {known.step!r}.")
     direct: list[set[int]] = [set() for _ in steps]
     needs: list[set[int]] = [set() for _ in steps]
     if before is None:
@@ -109,7 +171,10 @@ def make(name: str, steps: Sequence[str], before: Sequence[tuple[str, str]] | No
                 needs[i] |= {first} | needs[first]
     count = Counter(k for step in steps for k in set(content(step)))
     weights = {k: 1.0 + math.log(len(steps) / n) for k, n in count.items()}
-    return Procedure(name, tuple(steps), tuple(map(frozenset, direct)), tuple(map(frozenset, needs)), weights)
+    known_errors = tuple(KnownError(e.step, e.error, e.remedy.strip()) for e in errors)
+    return Procedure(
+        name, tuple(steps), tuple(map(frozenset, direct)), tuple(map(frozenset, needs)), weights, known_errors
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -104,6 +104,17 @@ def test_a_file_that_is_none_leaves_nothing_behind(store: Store, file: Path, tex
         assert snapshot.procedures.all() == []
 
 
+def test_known_errors_are_stored_and_told_at_the_steps_that_are_next(store: Store, embed: Any, file: Path) -> None:
+    wrong = {"step": STEPS[2], "error": "Put two tea bags in the cup", "remedy": "take one out"}
+    file.write_text(json.dumps({"Herbal Tea": {**FILE["Herbal Tea"], "errors": [wrong]}}), encoding="utf-8")
+    add(store, file, NINE)
+    feed(store, embed, day()[:2])
+    with store.snapshot() as snapshot:
+        found = progress(snapshot)
+        assert found is not None
+        assert found.to_json()["watch"] == [wrong]
+
+
 def test_the_recipes_of_the_recorded_data_load(store: Store, recorded: Path) -> None:
     names = add(store, recorded / "open" / "cc4d" / "recipes.json", NINE)
     with store.snapshot() as snapshot:

@@ -16,7 +16,7 @@ from edge.messages import ServiceDecided
 from edge.proactive.alerts import PROCEDURE_SPANS, alert
 from edge.proactive.evaluate import cut, evaluate
 from edge.proactive.notifier import At, State, decide
-from edge.proactive.procedures import difference, load, make
+from edge.proactive.procedures import KnownError, difference, load, make
 from edge.proactive.screening import Proactive
 from edge.recorder import to_line
 from models.backends.fake import HashEmbedding
@@ -81,12 +81,53 @@ def test_files_are_checked(tmp_path):
     path = tmp_path / "p.json"
     with pytest.raises(MissingFile):
         load(path)
-    for bad in ("{", '{"a": {"steps": "x"}}', '{"a": {"step": []}}', '{"a": {"steps": ["x"], "before": [["x", "y"]]}}'):
-        path.write_text(bad)
-        with pytest.raises(InputError):
-            load(path)
-    path.write_text(json.dumps({"Tea": {"steps": list(TEA.steps)}}))
+    with pytest.raises(InputError, match="Is a directory"):
+        load(tmp_path)
+    path.write_text(json.dumps({"Tea": {"steps": list(TEA.steps)}}), encoding="utf-8-sig")
     assert load(path)["Tea"].steps == TEA.steps
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"{", "JSON"),
+        (b"", "JSON"),
+        (b"{}", "no procedure"),
+        (b"\xff\xfe{", "UTF-8"),
+        (b'{"a": ' * 9000, "JSON"),
+        (b'{"a": {"steps": "x"}}', "a > steps: "),
+        (b'{"a": {"step": []}}', "a > steps: "),
+        (b'{"a": {"steps": []}}', "a > steps: "),
+        (b'{"a": {"steps": ["x", " "]}}', "a > steps > 1: "),
+        (b'{"a": {"steps": ["x"], "before": [["x", "y"]]}}', "does not list: 'y'"),
+        (b'{"a": {"steps": ["x"], "errors": [{"step": "y", "error": "z"}]}}', "does not list: 'y'"),
+        (b'{"a": {"steps": ["x"], "errors": [{"step": "x"}]}}', "a > errors > 0 > error: "),
+    ],
+)
+def test_a_bad_file_is_told_with_the_place(text, told, tmp_path):
+    path = tmp_path / "p.json"
+    path.write_bytes(text)
+    with pytest.raises(InputError) as error:
+        load(path)
+    assert told in str(error.value)
+
+
+COFFEE = KnownError(TEA.steps[1], "Put ground coffee into the pot", "empty the pot")
+
+
+@pytest.mark.parametrize(
+    ("done", "is_error"),
+    [
+        ("puts ground coffee into the pot", True),
+        ("Put 2 teaspoons of leaves into the pot", False),
+        ("Put 4 teaspoons of leaves into the pot", False),
+        ("put the coffee on the table", False),
+        ("Pour the water into the pot", False),
+    ],
+)
+def test_a_known_error_is_told_from_the_step(done, is_error):
+    known = make("Tea", TEA.steps, errors=(COFFEE,)).known_error(done, NONE)
+    assert known == ((1, COFFEE) if is_error else None)
 
 
 def doing(second, text):
@@ -104,13 +145,13 @@ def windows(doings, length=10, count=None):
     return made
 
 
-def run(made, store=None, alerts=None, kills=()):
+def run(made, store=None, alerts=None, kills=(), tea=TEA):
     store = store or Store.open(None)
     out, session = [], None
     for n, window in enumerate(made):
         if session is None or n in kills:
             clock, growth = ReplayClock(), Growth(store, EMBED, Memory())
-            session = Proactive(store, alerts or Alerts(), clock, procedures={"Tea": TEA})
+            session = Proactive(store, alerts or Alerts(), clock, procedures={"Tea": tea})
             out += session.catch_up()
         out += session.step(growth.idle(window.t_start))
         grown = growth.step(window)
@@ -159,6 +200,24 @@ def test_the_same_error_of_another_day_is_recalled_at_its_step():
     recalled = [s for s, _ in decided if s.type == "memory_recall"]
     assert recalled[0].text == "Last time here: 4 teaspoons: it says 2 teaspoons."
     assert recalled[0].evidence[0].startswith("a")
+
+
+def test_an_error_that_came_with_the_procedure_is_said_with_its_remedy_and_recalled_later():
+    tea = make("Tea", TEA.steps, errors=(COFFEE,))
+    wrong = [(t, text.replace("4 teaspoons of leaves", "ground coffee")) for t, text in MORNING]
+    store, decided = run(windows(wrong), tea=tea)
+    said = [s.text for s, _ in decided if s.type == "error_recovery"]
+    assert "Put ground coffee into the pot: empty the pot." in said
+    days = 86_400 * US
+    again = [
+        replace(w, recording="next", t_start=w.t_start + days, t_end=w.t_end + days,
+                captions=tuple(replace(c, t=c.t + days) for c in w.captions))
+        for w in windows([(t, text.replace("4 tea", "2 tea")) for t, text in MORNING])
+    ]  # fmt: skip
+    _, decided = run(again, store, tea=tea)
+    assert "Last time here: put ground coffee into the pot." in [
+        s.text for s, _ in decided if s.type == "memory_recall"
+    ]
 
 
 def test_which_procedure_is_under_way_shows_after_two_steps():
