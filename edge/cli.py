@@ -17,6 +17,7 @@ from edge.commands import archive, ask, care, context, firmware, forget, memory,
 from edge.commands.standing import standing
 from edge.errors import GroveError, UsageError, code_of, sentence_of
 from edge.keys import use_configured_keys
+from edge.leaving import leave
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +134,7 @@ def _fail(code: str, text: str, status: int) -> int:
 
 def run() -> None:
     """Entry point of the console script."""
-    sys.exit(main())
+    leave(main())
 
 
 if __name__ == "__main__":
