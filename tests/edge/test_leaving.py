@@ -26,6 +26,7 @@ def listen():
 if {left}:
     threading.Thread(target=listen, daemon=True).start()
     inside.wait()
+    threading.Event().wait(0.1)  # it is in the next call
 atexit.register(print, "registered")
 print("said")
 leave(3)
