@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
@@ -15,6 +16,7 @@ from models.roles import AudioChunk
 
 @pytest.fixture(scope="session")
 def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[models.Loader]:
+    onnxruntime.set_seed(7)  # the voice draws its noise by chance: each run hears the same
     folder = tmp_path_factory.mktemp("models")
     options = models.LoadOptions(mono=SystemClock().mono)
     one = models.Loader(models.Registry(folder / "store", folder / "cache"), options)

@@ -149,7 +149,6 @@ def _open_files() -> int:
 def test_two_hundred_at_once_while_it_grows(tmp_path) -> None:
     """No answer fails, and when all are given nothing is left open: no thread, no file, no connection.
 
-    SQLite keeps the descriptor of a closed connection while another one holds the file, and takes it for the next
     SQLite keeps the descriptor of a closed connection while another one holds the file, and takes it for the next one:
     what is open is bounded by the most readers there ever were at once, not by the questions.  A reader has two
     connections: one reads, one has looked whether the file is encrypted.

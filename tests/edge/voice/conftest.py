@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from models import Loader, LoadOptions, Registry
@@ -52,6 +53,8 @@ class VirtualAudio:
 
 @pytest.fixture(scope="module")
 def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loader]:
+    """The engines of a file of tests; the voice, which draws its noise by chance, says the same in each run."""
+    onnxruntime.set_seed(7)
     folder = tmp_path_factory.mktemp("models")
     one = Loader(Registry(folder / "store", folder / "cache"), LoadOptions())
     yield one
