@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # The second command of the README: installs what the tests need and runs them.
-# Usage: test.sh [PYTEST ARGUMENTS]
+# Usage: test.sh [PYTEST ARGUMENTS]     as in: test.sh tests/storage    test.sh -m slow tests/edge/voice
+# Without arguments it runs all but the slow ones: first, two at a time, what takes as long as it takes; then, one at a
+# time, what must keep pace with sound and pictures.
 set -euo pipefail
 here="$(cd "$(dirname "$0")/.." && pwd)"
 cd "$here"
@@ -10,5 +12,20 @@ bash tools/environment.sh "$venv" dev,audio
 bash tools/llama.sh "$venv"
 # A virtual speaker and a virtual microphone, for this run only.
 eval "$(bash tools/audio_sinks.sh start)"
-trap 'bash tools/audio_sinks.sh stop >/dev/null' EXIT
-"$venv/bin/python" -m pytest -m "not slow" "$@"
+folder=""
+trap 'bash tools/audio_sinks.sh stop >/dev/null; [ -z "$folder" ] || rm -rf "$folder"' EXIT
+# The memories that tests make are flushed to the disk at every commit: in RAM that costs nothing, where there is room.
+room="$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || true)"
+if [ -w /dev/shm ] && [ "${room:-0}" -gt 2000000 ] && ! grep -q "^[^ ]* /dev/shm .*noexec" /proc/mounts; then
+    folder="$(mktemp -d /dev/shm/grove-edge.XXXXXX)"
+    export PYTEST_DEBUG_TEMPROOT="$folder"
+fi
+tests() { "$venv/bin/python" -m pytest "$@"; }
+if [ "$#" -gt 0 ]; then
+    tests -m "not slow" "$@"
+else
+    failed=0
+    tests -m "not slow and not realtime" --numprocesses 2 --dist loadfile || failed=$?
+    tests -m "not slow and realtime" || failed=$?
+    exit "$failed"
+fi

@@ -21,6 +21,8 @@ from edge.errors import AudioError, MissingFile
 from edge.messages import Pcm, Sound
 from storage.records import Gap
 
+pytestmark = pytest.mark.realtime
+
 OPEN = threading.Event()
 
 

@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.realtime
+
 
 def names(kind: str) -> list[str]:
     said = subprocess.run(["pactl", "list", "short", kind], capture_output=True, text=True, check=True, timeout=20)

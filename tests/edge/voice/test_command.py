@@ -15,6 +15,8 @@ from edge.voice.pcm import level_db
 from edge.voice.player import NullPlayer, open_player
 from models.roles import AudioChunk
 
+pytestmark = pytest.mark.realtime
+
 NEVER = threading.Event()
 
 

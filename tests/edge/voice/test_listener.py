@@ -15,6 +15,8 @@ from edge.messages import Say
 from edge.voice.queue import ALERT, CRITICAL
 from models import Loader
 
+pytestmark = pytest.mark.realtime
+
 KEYS = "Your keys are on the kitchen table."
 STORY = [
     "Once there was a miller who had three sons and a mill by the river.",

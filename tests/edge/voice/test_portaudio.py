@@ -22,6 +22,8 @@ from models.backends.fake import FakeTTS
 from models.errors import ModelError
 from models.roles import AudioChunk
 
+pytestmark = pytest.mark.realtime
+
 NEVER = threading.Event()
 
 

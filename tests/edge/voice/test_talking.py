@@ -22,6 +22,8 @@ from edge.server.control import ControlClient, ControlError
 from edge.voice.pcm import to_int16
 from models import ASR, Loader
 
+pytestmark = pytest.mark.realtime
+
 ROOT = Path(__file__).parents[3]
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 QUESTION = "Hey Jarvis, when did I last water the tomatoes?"
