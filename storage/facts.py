@@ -77,6 +77,15 @@ class FactReader:
         rows = self._db.execute(f"{_SUPPORT}WHERE fact_id = ? AND known <= ? ORDER BY t, ref", (fact_id, self._until))
         return [Support(*row) for row in rows]
 
+    def rests(self, fact_id: int, refs: Sequence[str]) -> set[str]:
+        """Those of some rows, by name, that a fact rests on."""
+        found: set[str] = set()
+        for start in range(0, len(refs), 500):
+            part = refs[start : start + 500]
+            sql = f"SELECT ref FROM fact_support WHERE fact_id = ? AND known <= ? AND ref IN ({','.join('?' * len(part))})"
+            found.update(row[0] for row in self._db.execute(sql, (fact_id, self._until, *part)))
+        return found
+
     def versions(self, fact_id: int) -> list[Fact]:
         """The chain of a fact up to this time, oldest first."""
         return self._rows("WHERE f.id = ? AND v.known <= ? ORDER BY v.version", (fact_id, self._until))

@@ -1,8 +1,8 @@
 """The index in use: what a process remembers of it, and the view that one snapshot has of one stratum.
 
 Segments never change, so their columns are remembered by segment up to a budget of bytes.  Rows that no segment holds
-yet are indexed in memory in pieces of PIECE rows and kept until the stratum's epoch says that a row was deleted or
-rewritten.  A view is made of what its own connection sees, so it is exact whatever was written meanwhile.
+yet are indexed in memory in pieces of at most PIECE rows and kept until the stratum's epoch says that a row was deleted
+or rewritten; of a piece that is not full yet the rows that came together lie together, and are joined as they grow.  A view is made of what its own connection sees, so it is exact whatever was written meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUDGET_BYTES = 192 * 2**20  # codes of six million rows of 256 bits; what does n
 
 @dataclass(slots=True)
 class _Tail:
-    """Rows after segments, in memory: ids after < id, as pieces in order; all but the last have PIECE rows."""
+    """Rows after segments, in memory: ids after < id, as pieces in order; they fill blocks of PIECE rows."""
 
     epoch: int
     after: int
@@ -122,11 +122,11 @@ class SearchIndex:
             kept = list(tail.pieces)
         at = kept[-1].head.last if kept else after
         if at < last:
-            if kept and kept[-1].head.rows < PIECE:
-                at = kept[-2].head.last if len(kept) > 1 else after
-                kept.pop()
-            while rows := seg.rows_of(db, ground, at, last, PIECE):
+            held = sum(p.head.rows for p in kept)
+            while rows := seg.rows_of(db, ground, at, last, PIECE - held % PIECE):
                 kept.append(seg.part_of(ground, rows))
+                held += len(rows)
+                _join(kept, held % PIECE or PIECE)
                 at = rows[-1][0]
             with self._lock:
                 self._tails[key] = _Tail(epoch, after, kept)
@@ -152,6 +152,19 @@ class SearchIndex:
                 if joined and len(rest) < len(tail.pieces):
                     return _Tail(epoch, after, rest)
         return None
+
+
+def _join(pieces: list[Part], block: int) -> None:
+    """Join the newest pieces, which lie in a block of that many rows by now, once the last is no smaller than its neighbour.
+
+    A row is then indexed once and joined a few times, however the rows arrive.
+    """
+    while len(pieces) > 1 and pieces[-1].head.rows < block:
+        before, last = pieces[-2:]
+        small = block < PIECE and before.head.rows > last.head.rows
+        if small or last.head.last - before.head.first >= seg.SPAN:
+            return
+        pieces[-2:] = [seg.merged([before, last])]
 
 
 def _ids(head: Head, offset: Array | None) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from storage import vectors
 from storage.connect import Connection
@@ -62,17 +63,18 @@ class PatternReader:
             (pattern_id, self._until),
         )
 
-    def by_version_row(self, rows: list[int]) -> dict[int, Pattern]:
-        """Patterns by the row of a version, only where that version is the newest known one."""
-        found: dict[int, Pattern] = {}
+    def by_version_row(self, rows: list[int]) -> dict[int, int]:
+        """Ids of patterns by the row of a version, only where that version is the newest known one."""
+        found: dict[int, int] = {}
         for start in range(0, len(rows), 500):
             part = rows[start : start + 500]
             marks = ",".join("?" * len(part))
-            for row in self._db.execute(
-                f"SELECT v.id, {_COLUMNS} FROM pattern_version v WHERE v.id IN ({marks}) AND {_NEWEST}",
-                (*part, self._until, self._until),
-            ):
-                found[row[0]] = _pattern(row[1:])
+            found.update(
+                self._db.execute(
+                    f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.id IN ({marks}) AND {_NEWEST}",
+                    (*part, self._until, self._until),
+                )
+            )
         return found
 
     def edges(self, pattern_id: int) -> list[Edge]:
@@ -96,6 +98,15 @@ class PatternReader:
             (pattern_id, self._until, count),
         )
         return [_member(row, pattern_id) for row in rows]
+
+    def subjects(self, pattern_id: int, count: int) -> list[str]:
+        """The subjects of the newest `count` episodes of a pattern, newest first."""
+        rows = self._db.execute(
+            "SELECT e.subject FROM (SELECT DISTINCT episode_id FROM edge WHERE pattern_id = ? AND known <= ? "
+            "ORDER BY episode_id DESC LIMIT ?) g JOIN episode e ON e.id = g.episode_id ORDER BY e.id DESC",
+            (pattern_id, self._until, count),
+        )
+        return [row[0] for row in rows]
 
     def first(self, pattern_id: int) -> Member | None:
         """The episode that opened a pattern."""
@@ -246,11 +257,16 @@ class PatternWriter:
 
 def _pattern(row: tuple[object, ...]) -> Pattern:
     values = list(row)
-    values[3] = tuple(k for k in str(row[3]).split("\n") if k)
+    values[3] = _split(str(row[3]))
     return Pattern(*values)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=1024)  # growth reads the newest few hundred again with every episode
+def _split(keywords: str) -> tuple[str, ...]:
+    return tuple(k for k in keywords.split("\n") if k)
 
 
 def _member(row: tuple[object, ...], pattern_id: int) -> Member:
     values = [*row, pattern_id]
-    values[3] = tuple(k for k in str(row[3]).split("\n") if k)
+    values[3] = _split(str(row[3]))
     return Member(*values)  # type: ignore[arg-type]

@@ -89,7 +89,7 @@ class Snapshot:
         if stratum != "pattern":
             return hits
         newest = self.patterns.by_version_row([h.id for h in hits])
-        return [Hit(h.kind, newest[h.id].id, h.score, h.bm25_rank, h.dense_rank) for h in hits if h.id in newest]
+        return [Hit(h.kind, newest[h.id], h.score, h.bm25_rank, h.dense_rank) for h in hits if h.id in newest]
 
     def _corrected(
         self, stratum: Stratum, text: str, vector: Vector | None, k: int, start: Us | None, end: Us | None,

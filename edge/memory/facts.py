@@ -240,7 +240,7 @@ def settle(
             found = _same(now, first, vector)
         rests = [d.support for d in group]
         if found is not None:
-            have = {s.ref for s in now.facts.support(found.id)}
+            have = now.facts.rests(found.id, [s.ref for s in rests])
             rests = [s for s in rests if s.ref not in have]
             if not rests:
                 continue

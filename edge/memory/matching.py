@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 
 from edge.clock import US
 from edge.config import Memory
@@ -45,10 +47,15 @@ class Surroundings:
     common: Mapping[str, int]  # keyword -> how many of them have it
     sizes: Mapping[int, int]  # pattern -> how many of them it holds
     before: int  # the pattern that the episode goes on from, 0 for none
+    _told: dict[str, float] = field(default_factory=dict, compare=False)
 
     def rarity(self, word: str) -> float:
         """How much a word tells: the logarithm of one over its share of the episodes of late."""
-        return max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0))))
+        found = self._told.get(word)
+        if found is None:
+            found = max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0))))
+            self._told[word] = found
+        return found
 
     def asked(self, pattern_id: int) -> float:
         """How much more likeness a pattern needs because of its size."""
@@ -60,7 +67,7 @@ def surroundings(snapshot: Snapshot, episode: Episode) -> Surroundings:
     """The newest episodes known, without the episode itself."""
     recent = [m for m in snapshot.patterns.recent(RECENT + 1) if m.episode_id != episode.id][:RECENT]
     grouped = [m for m in recent if m.pattern_id]
-    common = Counter(word for m in grouped for word in m.keywords[:KEYWORDS])
+    common = Counter(chain.from_iterable(m.keywords[:KEYWORDS] for m in grouped))
     sizes = Counter(m.pattern_id for m in grouped)
     return Surroundings(len(grouped), common, sizes, _goes_on(recent, episode))
 
@@ -92,12 +99,13 @@ def match(
         dict.fromkeys([*(h.id for h in hits[: memory.pattern_batch - 1]), near.before, *(h.id for h in hits)])
     )
     ranked = [i for i in ranked if i]
-    vectors = snapshot.patterns.vectors_of(ranked) if ranked else {}
     for start in range(0, len(ranked), memory.pattern_batch):
+        batch = ranked[start : start + memory.pattern_batch]
+        vectors = snapshot.patterns.vectors_of(batch)
         judged = []
-        for pattern_id in ranked[start : start + memory.pattern_batch]:
+        for pattern_id in batch:
             pattern = snapshot.patterns.get(pattern_id)
-            subjects = [m.subject for m in snapshot.patterns.newest(pattern_id, SUBJECTS)]
+            subjects = snapshot.patterns.subjects(pattern_id, SUBJECTS)
             score = likeness(episode, vector, pattern, vectors.get(pattern_id), subjects, near, main)
             if pattern_id == near.before and not (named and named.isdisjoint(_counted(subjects))):
                 score += GOES_ON
@@ -134,7 +142,13 @@ def likeness(
 
 
 def _counted(subjects: Iterable[str]) -> Counter[str]:
-    return Counter(word for subject in subjects for word in set(content(subject)))
+    return Counter(chain.from_iterable(map(words, subjects)))
+
+
+@lru_cache(maxsize=4096)  # the newest subjects of a life are compared again and again
+def words(subject: str) -> frozenset[str]:
+    """The content words of a subject."""
+    return frozenset(content(subject))
 
 
 def _ranked(words: Sequence[str], most: int) -> dict[str, float]:

@@ -19,7 +19,7 @@ import numpy as np
 from edge.clock import US, local, local_day
 from edge.config import Memory
 from edge.memory import matching
-from edge.memory.text import content, listed, sentence
+from edge.memory.text import listed, sentence
 from storage import Snapshot, Transaction
 from storage.errors import NotFound
 from storage.patterns import Member
@@ -138,7 +138,7 @@ def _synthesise(
         for rank, word in enumerate(member.keywords[:24]):
             score[word] += 24 - rank
     for member in older:
-        for word in set(content(member.subject)):
+        for word in matching.words(member.subject):
             score[word] += 12
     last = members[-1]
     since = local_day(last.t_start, last.offset_s) - local_day(first.t_start, first.offset_s) + 1
