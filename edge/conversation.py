@@ -21,7 +21,7 @@ from edge.memory import intentions
 from edge.messages import Say
 from edge.proactive.why import why
 from edge.retrieval.timephrase import Zone
-from edge.voice.intent import Intent
+from edge.voice.intent import NUMBERS, Intent
 from edge.voice.mind import Moment, Reply
 from edge.voice.spoken import number_words, time_words
 from edge.wishing import Wishing
@@ -34,6 +34,17 @@ SNOOZE_S = 3600.0  # when no length was named
 MOST_FORGOTTEN_S = 7 * 86_400.0  # by voice: a misheard word must not take a year
 
 _ALERT = re.compile(r"a(\d+)")
+_FORGET = re.compile(
+    r"\b(?:(?:don't|do not) let me forget|remember|make a note|note)(?: to| about| that)? ", re.IGNORECASE
+)
+_HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_HOUR = re.compile(
+    rf"\bat (?P<past>(?:half|(?:a )?quarter) (?:past|to) )?(?P<h>{_HOURS})(?:[ -](?P<m>(?:twenty|thirty|forty|fifty)"
+    rf"(?:[ -]five)?|fifteen|ten))?\b",
+    re.IGNORECASE,
+)
+_NOONS = {"noon": "at 12:00", "midday": "at 12:00", "midnight": "at 0:00"}
+_NOON = re.compile(r"\bat (noon|midday|midnight)\b", re.IGNORECASE)
 
 
 class Device(Protocol):
@@ -183,7 +194,7 @@ class Conversation:
     def _remind(self, intent: Intent, at: Moment, last: Say | None) -> Reply:
         del last
         try:
-            taken = standing.add(self._store, intent.text, now=at.t, offset_s=at.offset_s)
+            taken = standing.add(self._store, reminder(intent.text), now=at.t, offset_s=at.offset_s)
         except QuestionError:
             return self._intend(intent, at)
         return Reply(standing.described(taken, Zone(at.t, at.offset_s)))
@@ -194,7 +205,7 @@ class Conversation:
             windows = tx.snapshot().trace.recent(1)
             if not windows:
                 return Reply("I cannot keep that yet: nothing has been recorded so far.")
-            said = Utterance(at.t, "wearer", intent.text)
+            said = Utterance(at.t, "wearer", reminder(intent.text))
             heard = intentions.heard(_saying(windows[0], said), frozenset({"wearer"}))
             if not heard:
                 return Reply("Tell me what to remind you of, as in: remind me to call home.")
@@ -219,7 +230,25 @@ def _saying(window: Window, said: Utterance) -> Window:
 
 
 def _first(heard: Iterable[Intention]) -> str:
-    return next(iter(heard)).what
+    first = next(iter(heard))
+    return f"{first.what} {first.due}".strip()
+
+
+def reminder(text: str) -> str:
+    """A wish to be reminded in the words that are understood: "remind me to ...", its hour in figures."""
+    plain = text if "remind me" in text.lower() else _FORGET.sub("remind me to ", text, count=1)
+    return _HOUR.sub(_figures, _NOON.sub(lambda m: _NOONS[m[1].lower()], plain))
+
+
+def _figures(said: re.Match[str]) -> str:
+    hour, minutes = int(NUMBERS[said["h"].lower()]), 0
+    if said["past"]:
+        minutes = 30 if "half" in said["past"].lower() else 15
+        if said["past"].lower().split()[-1] == "to":
+            hour, minutes = (hour - 2) % 12 + 1, 45
+    elif said["m"]:
+        minutes = sum(int(NUMBERS[word]) for word in re.split("[ -]", said["m"].lower()))
+    return f"at {hour}:{minutes:02}" if minutes else f"at {hour}"
 
 
 def _clock(t: int, offset_s: int) -> str:

@@ -53,12 +53,12 @@ def _spread(form: str) -> list[str]:
 
 # The whole sentence has to fit, so that "stop by the shop" is no command.  {span}: a length of time.
 _FORMS: tuple[tuple[Kind, str], ...] = (
-    ("stop", r"(?:stop|be quiet|quiet|silence|shut up|hush|cancel|never ?mind|enough|that's enough|stop (?:it|that|talking|speaking))"),
-    ("repeat", r"(?:repeat(?: that| it)?|say (?:that|it) again|what (?:did you say|was that)|come again|(?:i beg your )?pardon(?: me)?|once more)"),
-    ("louder", r"(?:louder|speak (?:up|louder)|(?:turn )?(?:the )?volume up|turn (?:it|the volume) up|i can't hear you)"),
-    ("quieter", r"(?:quieter|softer|speak (?:softer|more quietly|quieter|softly)|(?:turn )?(?:the )?volume down|turn (?:it|the volume) down|not so loud|too loud|you're too loud)"),
+    ("stop", r"(?:stop(?: stop)*|be quiet|quiet|silence|shut up|hush|cancel|never ?mind|(?:that's )?enough|stop (?:it|that|talking|speaking))"),
+    ("repeat", r"(?:repeat(?: that| it)?|say (?:that|it) again|(?:sorry )?what (?:did you (?:just )?say|was that)|come again|(?:i beg your )?pardon(?: me)?|once more|sorry|what)"),
+    ("louder", r"(?:(?:a (?:bit|little) )?louder|speak (?:up|louder)|(?:turn )?(?:the )?volume up|turn (?:it|the volume) up|i can't hear you)"),
+    ("quieter", r"(?:(?:a (?:bit|little) )?(?:quieter|softer)|speak (?:softer|more quietly|quieter|softly)|(?:turn )?(?:the )?volume down|turn (?:it|the volume) down|not so loud|(?:(?:that|you|it)(?:'s|'re| is| are) )?too loud)"),
     ("help", r"(?:help|help me|what can you do(?: for me)?|what can i (?:say|ask)(?: you)?|what do you do)"),
-    ("pause", r"(?:pause|stop|hold)(?: (?:the )?(?:recording|listening|watching|camera))(?:(?: for)? {span})?|pause(?:(?: for)? {span})?|don't record(?: (?:me|this|anything))?(?: for {span})?|privacy(?: please)?"),
+    ("pause", r"(?:pause|stop|hold)(?: (?:the )?(?:recording|listening|watching|camera))(?:(?: for)? {span})?|pause(?:(?: for)? {span})?|don't record(?: (?:me|this|anything))?(?: for {span})?|(?:i (?:need|want) )?(?:some )?privacy(?: for {span})?"),
     ("resume", r"(?:resume|continue|start|restart)(?: (?:the )?(?:recording|watching|camera))(?: again)?"),
     ("forget", r"(?:forget|delete|erase)(?: (?:everything|all|what happened))?(?: (?:of|from|in|about))?(?: the)? (?:last|past|previous) {span}|(?:forget|delete|erase) (?:that|this|everything)"),
     ("why", r"why (?:did|do) you (?:say|tell me|think) (?:that|this|so)|why(?: was)? that|why|how do you know(?: that)?|what makes you (?:say|think) (?:that|so)"),

@@ -44,6 +44,7 @@ class _Now:
     first: int | None = None  # monotonic microseconds when sound first reached the player
     hushed: bool = False
     held: bool = False
+    goes_on: bool = False  # it was cut off, and its rest is kept
 
     def rest(self) -> str:
         """From the sentence that was cut on."""
@@ -122,9 +123,9 @@ class VoiceService:
                 finally:
                     with self._changed:
                         self._now = None
-                        over, self._then = (
-                            (self._then, None) if self._then and self._then[0] == say.text else (None, self._then)
-                        )
+                        over = self._then if self._then and self._then[0] == say.source and not now.goes_on else None
+                        if over is not None:
+                            self._then = None
                         self._changed.notify_all()
                 if over is not None:
                     over[1]()
@@ -146,6 +147,7 @@ class VoiceService:
             if now.say.priority >= CRITICAL and not critical:
                 return False
             now.hushed = True
+            self._forget_then(now.say)
             self._cut.set()
             return True
 
@@ -160,13 +162,20 @@ class VoiceService:
             self._cut.set()
             return True
 
-    def release(self, *, resume: bool) -> None:
-        """The wearer is done: what was cut off goes on with the sentence it was in, or (not `resume`) is dropped."""
+    def release(self, *, resume: bool, then: tuple[str, Callable[[], None]] | None = None) -> None:
+        """The wearer is done: what was cut off goes on with the sentence it was in, or (not `resume`) is dropped.
+
+        `then`: called once by the voice's thread, as soon as what comes next from that source has been said to its end
+        or given up; not at all when it is cut off and dropped.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._now is None or not self._now.held, _CUT_S)
             held, self._held = self._held, None
             if held is not None and resume:
                 self._queue.resume(*held, self._clock.mono())
+            elif held is not None:
+                self._forget_then(held[0])
+            self._then = then or self._then
             self._floor = False
             self._changed.notify_all()
 
@@ -204,11 +213,6 @@ class VoiceService:
             self._changed.notify_all()
             return taken
 
-    def then(self, text: str, call: Callable[[], None]) -> None:
-        """Call this once, as soon as `text` has been said or given up; it is called by the voice's thread."""
-        with self._changed:
-            self._then = (text, call)
-
     def chime(self, sound: AudioChunk) -> None:
         """Play a short sound before anything else; what is being said is not cut off by it."""
         with self._changed:
@@ -234,8 +238,9 @@ class VoiceService:
 
     @property
     def held(self) -> Say | None:
-        """What was cut off when the wearer took the floor."""
+        """What was cut off when the wearer took the floor; waits for it to fall silent."""
         with self._changed:
+            self._changed.wait_for(lambda: self._now is None or not self._now.held, _CUT_S)
             return self._held[0] if self._held is not None else None
 
     def drain(self, timeout_s: float) -> bool:
@@ -313,9 +318,9 @@ class VoiceService:
                 self._spoken += 1
                 self._bus.publish(Spoken(say.source, say.priority, heard=True))
             elif now.held and not now.hushed:
-                self._held = (say, now.rest())
+                self._held, now.goes_on = (say, now.rest()), True
             elif not now.hushed:
-                self._queue.resume(say, now.rest(), self._clock.mono())
+                now.goes_on = self._queue.resume(say, now.rest(), self._clock.mono())
         _log.info(
             "spoken" if played.complete else "cut_off",
             source=say.source,
@@ -356,6 +361,10 @@ class VoiceService:
         if self._own is not None:
             self._own.add(to_float(resample(pcm, chunk.rate, RATE)), self._clock.mono())
         return AudioChunk(pcm, chunk.rate)
+
+    def _forget_then(self, say: Say) -> None:
+        if self._then is not None and self._then[0] == say.source:
+            self._then = None
 
     def _chime(self) -> None:
         """Play the earcons that wait."""

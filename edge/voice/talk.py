@@ -70,8 +70,13 @@ class Talk:
 
     @property
     def busy(self) -> bool:
-        """Whether something is being thought about, or a yes or no is awaited."""
+        """Whether something is being thought about."""
         return self._worker.busy
+
+    @property
+    def asking(self) -> bool:
+        """Whether a yes or no is awaited."""
+        return self._asking
 
     def guess(self, intent: Intent, at: Moment) -> None:
         """Begin on the answer to what is probably being asked."""
@@ -81,7 +86,10 @@ class Talk:
 
     def do(self, kind: TurnKind, intent: Intent, at: Moment, timing: Timing) -> None:
         """Act on a whole sentence."""
-        asking, self._asking = self._asking and kind == "reply", False
+        last = self._voice.held or self._voice.last
+        asking, self._asking = self._asking, False
+        if intent.kind != "question":
+            self.cancel()  # what was guessed of half a sentence
         if intent.kind == "stop":
             self.silence()
         elif asking and intent.kind in ("yes", "no"):
@@ -95,26 +103,27 @@ class Talk:
         elif intent.kind in ("louder", "quieter"):
             self._volume(STEP if intent.kind == "louder" else 1 / STEP)
             self._voice.chime(earcon("done"))
+            self._asking = asking
             self.give_back(resume=True)
         elif intent.kind == "repeat":
-            last = self._voice.held or self._voice.last
-            self._say(last.text if last is not None else "I have not said anything yet.", timing)
+            self._say(last.text if last is not None else "I have not said anything yet.", timing, asks=asking)
         elif intent.kind == "help":
             self._say(HELP, timing)
         elif intent.kind in ("none", "yes", "no"):
-            if asking:
+            if asking and kind != "barge":
                 self._think(lambda: self._mind.confirm(False, at), timing)
                 return
             if kind != "barge":
                 self._voice.chime(earcon("unknown"))
+            self._asking = asking
             self.give_back(resume=True)
         else:
-            last = self._voice.held or self._voice.last
             self._think(lambda: self._mind.obey(intent, at, last), timing)
 
     def silence(self) -> None:
         """The wearer said stop: nothing of what was being said or waits is said, but warnings of danger."""
         self.cancel()
+        self._asking = False
         self._voice.hush()
         self._voice.release(resume=False)
 
@@ -128,7 +137,8 @@ class Talk:
     def give_back(self, *, resume: bool) -> None:
         """The turn came to nothing: what was cut off goes on."""
         self.cancel()
-        if self._asking:
+        held = self._voice.held
+        if self._asking and not (resume and held is not None and held.source == ASKED):
             self._asking = False
             self._worker.put(lambda: self._quietly(self._mind.confirm(False, self.at)))
         self._voice.release(resume=resume)
@@ -190,13 +200,15 @@ class Talk:
         held = self._voice.held
         if asks:
             self._asking = True
-            self._voice.then(text, self._expect)
         if text:
             self._voice.say(Say(text, ANSWER, ASKED if asks else ANSWERED))
         if timing is not None:
             timing.said(self._clock.mono())
         if first:
-            self._voice.release(resume=held is not None and held.source not in (ANSWERED, ASKED))
+            self._voice.release(
+                resume=held is not None and held.source not in (ANSWERED, ASKED),
+                then=(ASKED, self._expect) if asks else None,
+            )
 
     def _quietly(self, reply: Reply) -> None:
         _log.debug("not_confirmed", length=len(reply.text))
