@@ -26,6 +26,7 @@ from edge.errands import Errands
 from edge.errors import sentence_of
 from edge.growing import Growing
 from edge.logs import Log
+from edge.losing import Losses
 from edge.memory.forget import Wish, last
 from edge.messages import (
     Health,
@@ -129,6 +130,7 @@ class Runtime:
     told: deque[tuple[str, str, str]] = field(default_factory=deque)
     thought: deque[Message] = field(default_factory=deque)
     errands: Errands = field(default_factory=Errands)
+    losses: Losses = field(default_factory=Losses)
     kept: dict[str, Any] = field(default_factory=dict)
     _observations: Subscription | None = None
     _in_hand: RawWindow | None = None
@@ -287,12 +289,14 @@ class Runtime:
                     glasses.nudge(alert(message.service.type).priority >= 4)
 
     def run_health(self, stop: threading.Event) -> None:
-        """Changes of state into the store and the log."""
+        """Changes of state into the store and the log; a lost camera or microphone is told."""
         changes = self.bus.subscribe("health")
         while not stop.is_set():
             message = changes.get(_WAIT_S)
             if self.awake_at is not None and self.wall.mono() >= self.awake_at:
                 self.rest(None)
+            if isinstance(self.capture, LiveCapture) and not self.paused.is_set():
+                self.told.extend(self.losses.step(self.capture.flows(), self.wall.mono()))
             if isinstance(message, Health) and WEARER not in self.quiet_by:  # paused: no row and no word in the log
                 _log.warning("health", part=message.part, state=message.state, detail=message.detail)
                 try:

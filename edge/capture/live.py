@@ -19,6 +19,7 @@ from edge.messages import Frame, Sound
 from storage.records import Gap
 
 GRACE_S = 1.0  # how long a window waits after its end for sound that is on its way; give it to the WindowMaker
+MIC_BACKOFF_S = 8.0  # longest wait before a lost microphone is tried again: somebody may be talking to it
 _TURN_S = 0.05  # longest wait of one turn of the loop: what sound may lose on its way to the voice
 
 
@@ -45,7 +46,8 @@ class LiveCapture:
         if isinstance(sound, RecordedSound):
             self._played = sound
         elif sound is not None:
-            self._mic = LiveFeed(sound, settings, clock, self._time, maker.recording, "microphone")
+            soon = settings.model_copy(update={"backoff_max_s": min(settings.backoff_max_s, MIC_BACKOFF_S)})
+            self._mic = LiveFeed(sound, soon, clock, self._time, maker.recording, "microphone")
         self._duration_us = None if duration_s is None else round(duration_s * US)
         self._sink = Sink(maker, bus)
         self._paused = threading.Event()
@@ -81,6 +83,11 @@ class LiveCapture:
         self._let_go()
         if self._played is not None:
             self._played.close()
+
+    def flows(self) -> dict[str, bool | None]:
+        """Of each device: whether something comes from it; None: nothing has yet.  From any thread."""
+        found = {"camera": self._camera.flows}
+        return found if self._mic is None else {**found, "microphone": self._mic.flows}
 
     def health(self) -> CaptureHealth:
         """How it fares, from any thread."""

@@ -55,6 +55,13 @@ class Reopen:
     def open(self) -> bool:
         return self._opened is not None
 
+    @property
+    def flows(self) -> bool | None:
+        """Whether items come; None before the first one, and until the first one after it was closed on purpose."""
+        if self._ever and self.reason:
+            return False
+        return True if self._last is not None else None
+
     def due(self, now: int) -> bool:
         """Whether it is time to open the source."""
         return self._opened is None and now >= self._due
@@ -87,7 +94,7 @@ class Reopen:
 
     def closed(self) -> None:
         """The source was closed on purpose and may be opened at once."""
-        self._opened, self._due, self.reason = None, 0, ""
+        self._opened, self._due, self._last, self.reason = None, 0, None, ""
 
     def says(self, now: int) -> str:
         """The state in words."""
@@ -142,6 +149,11 @@ class LiveFeed(Generic[_T]):
     def says(self) -> str:
         """The state in words."""
         return self._rule.says(self._clock.mono())
+
+    @property
+    def flows(self) -> bool | None:
+        """Whether something comes; None: nothing has yet."""
+        return self._rule.flows
 
     def close(self) -> None:
         """Let go of the source; polling opens it again and counts from then: a pause is no failure."""
