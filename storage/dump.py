@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from storage.connect import Connection
 from storage.index_segments import amiss
-from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.migrations import VECTOR_TABLES
 from storage.records import Us
 
 # table -> (columns to leave out, how a row is known, order).  `?` is the cutoff.
@@ -69,7 +69,7 @@ def _plain(value: object) -> object:
 
 
 def orphans(db: Connection) -> list[str]:
-    """Index rows without an owner and owners the full-text index lost; empty when all is well."""
+    """Index rows without an owner, and where the search index is amiss; empty when all is well."""
     found = []
     for vec, owner in VECTOR_TABLES:
         lost = db.execute(
@@ -77,9 +77,4 @@ def orphans(db: Connection) -> list[str]:
         ).fetchone()[0]
         if lost:
             found.append(f"{lost} vectors of {vec} have no row in {owner}")
-    for fts, (owner, _) in FTS_TABLES.items():
-        rows = db.execute(f"SELECT count(*) FROM {owner}").fetchone()[0]
-        indexed = db.execute(f"SELECT count(*) FROM {fts}_docsize").fetchone()[0]
-        if rows != indexed:
-            found.append(f"{fts} holds {indexed} rows, {owner} {rows}")
     return found + amiss(db)

@@ -14,7 +14,7 @@ from storage import erase_jobs
 from storage.connect import Connection
 from storage.erase_rules import EXEMPT, FOLLOWS, WHOLE, Follows
 from storage.erase_search import Needles
-from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.migrations import VECTOR_TABLES
 from storage.records import Us
 
 _MARKS = """
@@ -146,7 +146,6 @@ class Eraser:
     def delete(self) -> Deleted:
         """Take away what follows from the marks, in the order of FOLLOWS; what is to be written anew comes after."""
         self._db.execute("PRAGMA defer_foreign_keys = ON")
-        self._secure()
         gone = Deleted()
         vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
         for rule in self._rules():
@@ -165,7 +164,6 @@ class Eraser:
     def delete_all(self) -> Deleted:
         """Take away every row of the memory; the owner's settings and the schema stay."""
         self._db.execute("PRAGMA defer_foreign_keys = ON")
-        self._secure()
         gone = Deleted(files=[r[0] for r in self._db.execute("SELECT file FROM keyframe")])
         vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
         for rule in self._rules():
@@ -205,12 +203,6 @@ class Eraser:
     def clean(self) -> None:
         """After what stays was written anew: no mark is left behind."""
         self._unmark()
-
-    def _secure(self) -> None:
-        """Let every full-text index delete for real, not by a mark; kept in the file."""
-        for fts in FTS_TABLES:
-            if self._has(fts):
-                self._db.execute(f"INSERT INTO {fts}({fts}, rank) VALUES ('secure-delete', 1)")
 
     def _lost_support(self) -> None:
         """A fact that loses part of what it rests on is counted anew: its versions go and come again."""
@@ -266,9 +258,8 @@ class Eraser:
 
 def unnamed(db: Connection) -> list[str]:
     """Tables of a database that neither FOLLOWS nor EXEMPT names; shadow tables of an index belong to their owner's."""
-    shadows = tuple(f"{name}_" for name in (*FTS_TABLES, *(vec for vec, _ in VECTOR_TABLES)))
+    shadows = tuple(f"{vec}_" for vec, _ in VECTOR_TABLES)
     indexes = {
-        *FTS_TABLES,
         *(vec for vec, _ in VECTOR_TABLES),
         *(f"{owner}_near" for _, owner in VECTOR_TABLES),
     }

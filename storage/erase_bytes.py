@@ -1,9 +1,8 @@
-"""Erasure of bytes: after the rows are gone, so is what they were in: index terms, free pages, the WAL, frame files.
+"""Erasure of bytes: after the rows are gone, so is what they were in: free pages, vector chunks, the WAL, frame files.
 
 The connection deletes securely (PRAGMA secure_delete), so a freed cell is zeroed; what that leaves is stale copies that
-a rebalanced page kept, terms that an index only marked as deleted, and the WAL.  `scrub` removes these: FTS5's
-`optimize` merges each index into one segment without deleted entries, each vector table is written anew, VACUUM writes
-every page anew, and the WAL is folded in and cut to nothing.
+a rebalanced page kept, vectors that their table only marked as deleted, and the WAL.  `scrub` removes these: each vector
+table is written anew, VACUUM writes every page anew, and the WAL is folded in and cut to nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 from storage.connect import Connection
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Found, Needles
-from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.migrations import VECTOR_TABLES
 
 SIDES = ("", "-wal", "-shm", "-journal")
 
@@ -45,13 +44,11 @@ class Proof:
 def scrub(db: Connection, path: Path | None, *, whole: bool) -> Scrubbed:
     """Remove what is left of deleted rows.  Not inside a transaction.
 
-    `whole` writes indexes and file anew, which takes time and, for a while, as much disk again as the file is large;
+    `whole` writes vector tables and file anew, which takes time and, for a while, as much disk again as the file is large;
     without it only the WAL goes, and what is freed is zeros.
     """
     done = Scrubbed()
     if whole:
-        for fts in _present(db, FTS_TABLES):
-            db.execute(f"INSERT INTO {fts}({fts}) VALUES ('optimize')")
         dims = _dimension(db)
         for vec in _present(db, (vec for vec, _ in VECTOR_TABLES)):
             _renew(db, vec, dims)

@@ -1,8 +1,8 @@
 """From a text to the terms it is found by: folded and stemmed words, and pairs of characters where no spaces part words.
 
-Words are folded (case, accents) and stemmed by FTS5's own tokenizer, so that what is looked up here and what is looked
-up in the full-text tables is the same; each distinct word is asked once and remembered.  Chinese, Japanese, Korean, Thai
-and their like are cut to single characters and overlapping pairs: a query of two or more of them matches by pairs.
+Words are folded (case, accents) and stemmed by FTS5's tokenizer, in a table in memory that holds one word at a time;
+each distinct word is asked once and remembered.  Chinese, Japanese, Korean, Thai and their like are cut to single
+characters and overlapping pairs: a query of two or more of them matches by pairs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import unicodedata
 import sqlcipher3
 
 from storage.connect import Connection
-from storage.steps.fts import TOKENIZER
 
+TOKENIZER = "porter unicode61 remove_diacritics 2"
 MOST_TERMS = 64  # of a query
 _MOST_KNOWN = 200_000  # words remembered; a life has fewer
 _LONGEST = 64  # characters of a term; what is longer is noise, and noise must not fill the index

@@ -1,8 +1,8 @@
 """The schema as a diary: one function per step, each applied in one transaction together with its record.
 
 Rules of the schema: times are integer microseconds UTC; every derived row has `known`, the time of the last
-observation it was made from; rows that change are version chains, never updates; FTS tables are external-content
-and kept by triggers, so that they can be rebuilt; vec0 tables hold the embedding named in `meta`.
+observation it was made from; rows that change are version chains, never updates; vec0 tables hold the embedding named
+in `meta`; what searches read is derived (m007) and can be rebuilt.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from storage.connect import Connection
 from storage.errors import SchemaTooNew
+from storage.steps import full_text
 from storage.steps import m003_context as context
-from storage.steps.fts import fts_table
 from storage.steps.m003_context import m003_context
 from storage.steps.m004_care import m004_care
 from storage.steps.m005_asking import m005_asking
@@ -30,18 +30,8 @@ _VECTORS = (
     ("pattern_vec", "pattern_version"),
 )
 
-# FTS table of the first step -> (owner table, columns)
-_TEXTS = {
-    "item_fts": ("item", ("text",)),
-    "window_fts": ("window", ("description", "scene")),
-    "moment_fts": ("moment", ("text", "keywords")),
-    "episode_fts": ("episode", ("subject", "summary", "keywords", "description")),
-    "pattern_fts": ("pattern_version", ("title", "summary", "keywords")),
-}
-
 # The same of the whole schema
 VECTOR_TABLES = (*_VECTORS, *context.VECTORS)
-FTS_TABLES = {**_TEXTS, **context.TEXTS}
 
 
 def m001_strata(db: Connection, dim: int) -> None:
@@ -49,8 +39,7 @@ def m001_strata(db: Connection, dim: int) -> None:
     for statement in _M001.split(";\n"):
         if statement.strip():
             db.execute(statement)
-    for fts, (table, columns) in _TEXTS.items():
-        fts_table(db, fts, table, columns)
+    full_text.make(db)
     for vec, _ in _VECTORS:
         db.execute(f"CREATE VIRTUAL TABLE {vec} USING vec0(embedding float[{dim}])")
 

@@ -35,7 +35,7 @@ _FAR = np.uint16(65535)
 
 Ids: TypeAlias = npt.NDArray[np.int64]
 
-# Words that carry no content of their own; they would only make FTS5 walk long lists.
+# Words that carry no content of their own; they would only make a query add up long lists.
 STOPWORDS = frozenset(
     [
         "a",

@@ -239,9 +239,6 @@ class Store:
 
     def integrity(self) -> list[str]:
         """What SQLite's own check and the check for orphans find wrong; empty when all is well."""
-        with self._lock:
-            while self._free:  # FTS5 checks against what a connection remembers of its index: only a new one is right
-                self._free.pop().close()
         with self._reading() as db:
             found = [str(r[0]) for r in db.execute("PRAGMA integrity_check") if r[0] != "ok"]
             found += [f"orphan: {tuple(r)}" for r in db.execute("PRAGMA foreign_key_check")]

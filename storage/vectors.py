@@ -30,11 +30,7 @@ def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
     if any(data):
         db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
         near, coarse = NEAR[table], squeeze(np.frombuffer(data, dtype="<f4"))
-        # A look instead of an upsert: that one, having a trigger, would make FTS5 write out what it holds for every row.
-        if db.execute(f"SELECT 1 FROM {near} WHERE id = ?", (row,)).fetchone():
-            db.execute(f"UPDATE {near} SET v = ? WHERE id = ?", (coarse, row))
-        else:
-            db.execute(f"INSERT INTO {near}(id, v) VALUES (?, ?)", (row, coarse))
+        db.execute(f"INSERT INTO {near}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v", (row, coarse))
 
 
 def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> dict[int, Vector]:

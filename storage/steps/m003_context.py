@@ -2,43 +2,24 @@
 
 After EM2Mem (context views, episodic and semantic graph) and VAM (frames kept with their embedding).  A view that is
 written anew, a fact that gains or loses support and a correction that is undone get a further version; nothing of
-these tables is changed in place.  The one exception is said where it stands: a language model that comes later may
-write an episode's texts anew, and the index has to follow.
+these tables is changed in place.
 """
 
 from __future__ import annotations
 
 from storage.connect import Connection
-from storage.steps.fts import fts_table
 
 # (vec table, owner table)
 VECTORS = (("view_vec", "view"), ("fact_vec", "fact"), ("correction_vec", "correction"))
 
-# FTS table -> (owner table, columns)
-TEXTS = {
-    "view_fts": ("view", ("text", "visual", "topics")),
-    "fact_fts": ("fact", ("text",)),
-    "correction_fts": ("correction", ("text",)),
-}
-
 
 def m003_context(db: Connection, dim: int) -> None:
-    """The tables, their indexes, and the trigger by which an episode's index follows its texts."""
+    """The tables and their indexes."""
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)
-    for fts, (table, columns) in TEXTS.items():
-        fts_table(db, fts, table, columns)
     for vec, _ in VECTORS:
         db.execute(f"CREATE VIRTUAL TABLE {vec} USING vec0(embedding float[{dim}])")
-    told = ("subject", "summary", "keywords", "description")
-    names = ", ".join(told)
-    new, old = (", ".join(f"{which}.{c}" for c in told) for which in ("new", "old"))
-    db.execute(
-        f"CREATE TRIGGER episode_fts_change AFTER UPDATE OF {names} ON episode BEGIN "
-        f"INSERT INTO episode_fts(episode_fts, rowid, {names}) VALUES ('delete', old.id, {old}); "
-        f"INSERT INTO episode_fts(rowid, {names}) VALUES (new.id, {new}); END"
-    )
 
 
 _TABLES = """

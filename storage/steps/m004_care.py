@@ -27,17 +27,9 @@ CREATE INDEX alias_window ON alias(window_id);
 CREATE INDEX correction_window ON correction(window_id)
 """
 
-# A window that is cut keeps its row with less in it, and the index has to follow.
-_FOLLOW = """
-CREATE TRIGGER window_fts_change AFTER UPDATE OF description, scene ON window BEGIN
-INSERT INTO window_fts(window_fts, rowid, description, scene) VALUES ('delete', old.id, old.description, old.scene);
-INSERT INTO window_fts(rowid, description, scene) VALUES (new.id, new.description, new.scene); END
-"""
-
 
 def m004_care(db: Connection, _dim: int) -> None:
-    """The tables, the indexes by which what rests on a window is found, and the trigger of a window that is cut."""
+    """The tables, and the indexes by which what rests on a window is found."""
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)
-    db.execute(_FOLLOW)

@@ -2,7 +2,7 @@
 
 Triggers keep it true whatever deletes or rewrites a row: its coarse vector and the segment that covers it go in the same
 statement, `settled` falls back to before that segment, and `epoch` tells readers that what they remember of rows not yet
-in a segment no longer holds.
+in a segment no longer holds.  The full-text tables of the first step, which this index replaces, go.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from storage.connect import Connection
 from storage.index_codes import squeeze_all
 from storage.index_segments import settle
 from storage.index_strata import GROUNDS, Ground
+from storage.steps import full_text
 
 
 def m007_search(db: Connection, dim: int) -> None:
     """The tables and triggers, and the index of what is there already."""
+    full_text.drop(db)
     for statement in _TABLES.split(";\n"):
         if statement.strip():
             db.execute(statement)

@@ -23,7 +23,7 @@ from storage.cipher import Secret
 from storage.errors import BadRecord
 from storage.keyframes import KeyframeFolder, folder_of
 from storage.merge import COPIED, LEFT, REGROWN
-from storage.migrations import FTS_TABLES, VECTOR_TABLES
+from storage.migrations import VECTOR_TABLES
 from storage.records import Keyframe
 
 SPACE = EmbeddingSpace("wordllama-256", 256)
@@ -71,9 +71,8 @@ def without_ids(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_every_table_has_its_place(tmp_path: Path) -> None:
     with Store.open(None, space=SPACE) as store:
-        virtual = {*FTS_TABLES, *(v for v, _ in VECTOR_TABLES)}
         tables = {n for n, sql in store.schema() if sql.startswith("CREATE TABLE")}
-    own = {t for t in tables if not any(t.startswith(f"{v}_") for v in virtual) and not t.endswith("_near")}
+    own = {t for t in tables if not any(t.startswith(f"{v}_") for v, _ in VECTOR_TABLES) and not t.endswith("_near")}
     copied = {rows.table for rows in COPIED}
     assert own - {"sqlite_sequence"} == copied | REGROWN | set(LEFT)
     assert not copied & REGROWN

@@ -20,6 +20,7 @@ if __name__ == "__main__":
 from storage_support import SPACE, grow
 
 from storage import Store
+from storage.connect import connect
 from storage.migrations import MIGRATIONS, missing
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -62,6 +63,26 @@ def test_an_old_memory_grows_on(file: Path, tmp_path: Path) -> None:
     with Store.open(opened(file, tmp_path), space=SPACE) as store:
         grow(store, 99, 30, ("three", "four"))
         assert store.integrity() == []
+
+
+def test_what_a_full_text_table_had_only_marked_as_deleted_goes_with_it(tmp_path: Path) -> None:
+    """The first steps kept words in tables of their own, where a deleted row leaves its terms until they are merged."""
+    path = opened(GOLDEN / "memory-m002_speakers.db.xz", tmp_path)
+    db = connect(path)
+    window = db.execute("SELECT max(id) FROM window").fetchone()[0]
+    made = db.execute(
+        "INSERT INTO item(window_id, kind, t, text, subject, action, object, speaker) "
+        "SELECT id, 'caption', t_start, 'a qqxylofonium', '', '', '', '' FROM window WHERE id = ?", (window,)
+    ).lastrowid  # fmt: skip
+    db.execute("DELETE FROM item WHERE id = ?", (made,))
+    db.close()
+    assert b"qqxylofonium" in path.read_bytes(), "a term that is deleted stays in its table"
+    with Store.open(path) as store:
+        assert not [name for name, _ in store.schema() if "_fts" in name]
+        assert store.integrity() == []
+        with store.snapshot() as snapshot:
+            assert snapshot.search("item", "red door")
+    assert b"qqxylofonium" not in path.read_bytes()
 
 
 def test_the_schema_of_a_released_step_has_not_changed(tmp_path: Path) -> None:

@@ -62,13 +62,15 @@ def test_it_finds_what_fts_finds(seed: int) -> None:
     rng = random.Random(seed)
     with Store.open(None, space=SPACE) as store:
         told(store, rng, rng.randint(1, 60))
+        store._writer.execute("CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize='porter unicode61 remove_diacritics 2')")
+        store._writer.execute("INSERT INTO said(rowid, text) SELECT id, text FROM item")
         for _ in range(12):
             wanted, kinds = expression(rng), rng.sample(("caption", "event", "text", "speech"), rng.randint(1, 4))
             low, high = sorted(BASE + rng.randint(-3600, 1800) * US for _ in range(2))
             until, limit = BASE + rng.randint(0, 1800) * US, rng.choice([None, 1, 3])
             rows = store._writer.execute(
-                "SELECT i.id FROM item_fts f JOIN item i ON i.id = f.rowid JOIN window w ON w.id = i.window_id "
-                f"WHERE item_fts MATCH ? AND i.kind IN ({','.join('?' * len(kinds))}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
+                "SELECT i.id FROM said JOIN item i ON i.id = said.rowid JOIN window w ON w.id = i.window_id "
+                f"WHERE said MATCH ? AND i.kind IN ({','.join('?' * len(kinds))}) AND i.t >= ? AND i.t < ? AND w.t_end <= ? "
                 "ORDER BY i.t DESC, i.id DESC LIMIT ?",
                 (wanted, *kinds, low, high, until, -1 if limit is None else limit),
             ).fetchall()

@@ -84,14 +84,7 @@ class Life:
     def rewrite(self, i: int, text: str) -> None:
         """Change a text in place, as a better description of an episode does."""
         with self.store.transaction() as tx:
-            tx._db.execute(
-                "INSERT INTO moment_fts(moment_fts, rowid, text, keywords) SELECT 'delete', id, text, keywords FROM moment WHERE id = ?",
-                (i,),
-            )
             tx._db.execute("UPDATE moment SET text = ? WHERE id = ?", (text, i))
-            tx._db.execute(
-                "INSERT INTO moment_fts(rowid, text, keywords) SELECT id, text, keywords FROM moment WHERE id = ?", (i,)
-            )
         self.rows = [(*r[:3], text, r[4]) if r[0] == i else r for r in self.rows]
 
     def check(self, snapshot: Snapshot, rows: list[Any], until: int, start: int | None, end: int | None) -> None:
