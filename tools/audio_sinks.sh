@@ -5,7 +5,8 @@
 #   tools/audio_sinks.sh env      print them only:  eval "$(tools/audio_sinks.sh env)"
 #   tools/audio_sinks.sh status   exit 0 when it runs
 #   tools/audio_sinks.sh stop     end it
-#   tools/audio_sinks.sh unplug | replug    take the speaker away, and give it back
+#   tools/audio_sinks.sh unplug | replug            take the speaker away, and give it back
+#   tools/audio_sinks.sh unplug-mic | replug-mic    the microphone
 #
 # What is played to the default sink `speaker` can be recorded from `speaker.monitor`;
 # what is played to the sink `micfeed` comes in at the default source `mic`.
@@ -36,6 +37,17 @@ speaker() {
     pactl set-default-sink speaker
 }
 
+mic() {
+    pactl load-module module-remap-source source_name=mic master=micfeed.monitor \
+        source_properties=device.description=VirtualMic >/dev/null
+    pactl set-default-source mic
+}
+
+unload() {
+    pactl list short modules | awk -v name="$1" 'index($0, name "\t") || index($0, name " ") {print $1}' |
+        xargs -r -n1 pactl unload-module
+}
+
 start() {
     for program in pulseaudio pactl; do
         command -v $program >/dev/null || {
@@ -63,9 +75,7 @@ start() {
     case $sinks in *micfeed*) ;; *)
         pactl load-module module-null-sink sink_name=micfeed rate=16000 channels=1 norewinds=1 \
             sink_properties=device.description=MicFeed >/dev/null
-        pactl load-module module-remap-source source_name=mic master=micfeed.monitor \
-            source_properties=device.description=VirtualMic >/dev/null
-        pactl set-default-source mic ;;
+        mic ;;
     esac
     case $sinks in *speaker*) ;; *) speaker ;; esac
 }
@@ -75,7 +85,9 @@ start) start && variables ;;
 env) variables ;;
 status) runs ;;
 stop) if runs; then pactl exit; fi ;;
-unplug) pactl list short modules | awk '/sink_name=speaker/ {print $1}' | xargs -r -n1 pactl unload-module ;;
+unplug) unload sink_name=speaker ;;
 replug) speaker ;;
-*) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+unplug-mic) unload source_name=mic ;;
+replug-mic) mic ;;
+*) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac

@@ -34,11 +34,11 @@ class VirtualAudio:
         return {name: value.strip("'") for name, value in (word.split("=", 1) for word in words)}
 
     @contextmanager
-    def recording(self) -> Iterator[Callable[[], np.ndarray]]:
-        """Record what the speaker plays; the call gives all of it so far, mono, MONITOR_HZ."""
+    def recording(self, sink: str = "speaker") -> Iterator[Callable[[], np.ndarray]]:
+        """Record what the speaker (or another sink) plays; the call gives all of it so far, mono, MONITOR_HZ."""
         with tempfile.TemporaryFile() as kept:
             parec = subprocess.Popen(
-                ["parec", "--device=speaker.monitor", f"--rate={MONITOR_HZ}", "--channels=1", "--format=s16le",
+                ["parec", f"--device={sink}.monitor", f"--rate={MONITOR_HZ}", "--channels=1", "--format=s16le",
                  "--latency-msec=20"],
                 stdout=kept,
             )  # fmt: skip

@@ -25,6 +25,10 @@ def test_the_sinks_come_go_and_come_back(virtual_audio: object) -> None:
         assert "speaker" not in names("sinks")
         virtual_audio("replug")  # type: ignore[operator]
         assert names("sinks") == sinks
+        virtual_audio("unplug-mic")  # type: ignore[operator]
+        assert "mic" not in names("sources")
+        virtual_audio("replug-mic")  # type: ignore[operator]
+        assert names("sources") == sources
         virtual_audio("stop")  # type: ignore[operator]
         virtual_audio("stop")  # type: ignore[operator]  # stopped already: no harm
         with pytest.raises(subprocess.CalledProcessError):
