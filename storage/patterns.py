@@ -90,10 +90,10 @@ class PatternReader:
         return [Edge(*row) for row in rows]
 
     def newest(self, pattern_id: int, count: int) -> list[Member]:
-        """The newest `count` episodes of a pattern, oldest first."""
+        """The newest `count` episodes of a pattern by their time, oldest first: what came in late is not newest."""
         rows = self._db.execute(
-            f"SELECT {_MEMBER} FROM (SELECT DISTINCT episode_id FROM edge WHERE pattern_id = ? AND known <= ? "
-            "ORDER BY episode_id DESC LIMIT ?) g JOIN episode e ON e.id = g.episode_id "
+            f"SELECT {_MEMBER} FROM (SELECT episode_id FROM edge WHERE pattern_id = ? AND known <= ? GROUP BY episode_id "
+            "ORDER BY min(known) DESC, episode_id DESC LIMIT ?) g JOIN episode e ON e.id = g.episode_id "
             "JOIN recording r ON r.id = e.recording_id ORDER BY e.t_start, e.id",
             (pattern_id, self._until, count),
         )

@@ -215,7 +215,8 @@ class Pattern:
     """Stratum P, one version: a group edge over non-contiguous episodes (GROVE eq. 5-6).
 
     `id` names the pattern, `version` counts its updates; `known` is the end of the newest episode it rests on.
-    Frequency is episodes per recorded day; typical_minute is the median local start in minutes after midnight.
+    Frequency is episodes per recorded day; typical_minute is the usual local start in minutes after midnight, on a clock
+    without end, and of several usual ones the most frequent.
     """
 
     kind: PatternKind

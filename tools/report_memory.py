@@ -12,8 +12,8 @@ end before the recording does, "finish ...":
   was perceived, are left out.
 - Of all pairs of such episodes from different local days, those of one activity are true, those in one pattern are
   found: precision, recall and F1.
-- For each activity seen on five days or more: the local time of its first episode of each day, the median over days,
-  against the typical time of the pattern that holds most of its episodes.
+- For each activity seen on five days or more: the most usual hour of the pattern that holds most of its episodes,
+  against when the activity really begins (edge/memory/hours.py over its own episodes; of several hours the nearest).
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from edge.clock import US, local, local_day
+from edge.clock import US, local_day
 from edge.config import Config
 from edge.engines import Engines
 from edge.memory import episodes as texts
 from edge.memory.growth import Growth
+from edge.memory.hours import DAY, apart, hours
+from edge.memory.patterns import MEMBERS
 from edge.recorder import check_trace, read_trace
 from storage import EmbeddingSpace, Snapshot, Store
 from storage.records import Episode, Window
@@ -128,7 +129,7 @@ def pairs(snapshot: Snapshot) -> dict[str, Any]:
                 found += same
                 both += same and name_a == name_b
     precision, recall = both / max(1, found), both / max(1, true)
-    times = typical_times(judged, group)
+    times = typical_times(snapshot, judged, group)
     return {
         "judged": len(judged),
         "activities": len({name for _, name, _ in judged}),
@@ -140,26 +141,21 @@ def pairs(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def typical_times(judged: Sequence[tuple[Episode, str, int]], group: dict[int, Any]) -> dict[str, int]:
+def typical_times(
+    snapshot: Snapshot, judged: Sequence[tuple[Episode, str, int]], group: dict[int, Any]
+) -> dict[str, int]:
     """Minutes by which the typical time of each frequent activity's pattern is off; a day when it has no pattern."""
     off: dict[str, int] = {}
     by_name: dict[str, list[tuple[Episode, int]]] = defaultdict(list)
     for episode, name, day in judged:
         by_name[name].append((episode, day))
     for name, seen in sorted(by_name.items()):
-        first: dict[int, int] = {}
-        for episode, day in sorted(seen, key=lambda x: x[0].t_start):
-            moment = local(episode.t_start, episode.offset_s)
-            first.setdefault(day, moment.hour * 60 + moment.minute)
-        if len(first) < DAYS:
+        if len({day for _, day in seen}) < DAYS:
             continue
+        true = hours([e for e, _ in seen])
         held = Counter(group[e.id].id for e, _ in seen if e.id in group)
-        best = next((p for p in group.values() if held and p.id == held.most_common(1)[0][0]), None)
-        if best is None or best.typical_minute is None:
-            off[name] = 1440
-        else:
-            apart = abs(round(median(first.values())) - best.typical_minute)
-            off[name] = min(apart, 1440 - apart)
+        best = hours(snapshot.patterns.newest(held.most_common(1)[0][0], MEMBERS)) if held else None
+        off[name] = min(apart(best.times[0], t) for t in true.times) if true and best else DAY
     return off
 
 
@@ -168,7 +164,7 @@ def one(job: tuple[str, bool]) -> dict[str, Any]:
     trace = Path(job[0])
     model = Engines(Config()).text_embedding()
     checked = check_trace(trace)
-    config = Config(memory={"profile": checked.profile})  # type: ignore[arg-type]
+    config = Config(memory={"profile": checked.profile})
     with Store.open(None, space=EmbeddingSpace(model.id, model.dim)) as store:
         spent = grow(trace, store, model.embed, config)
         with store.snapshot() as snapshot:

@@ -112,34 +112,47 @@ def patterns(
     as_json: JsonOption = False,
 ) -> None:
     """Patterns: what recurs or resumes across episodes, with how often and when."""
+    from edge.memory.hours import told
+    from edge.memory.usual import usual
+
     low, high = moment(start) or -(2**62), moment(end) or 2**62
-    rows: list[dict[str, Any]] = []
     with reading(db, when) as snapshot:
-        for p in snapshot.patterns.all():
-            edges = snapshot.patterns.edges(p.id)
-            members = snapshot.episodes.many([e.episode_id for e in edges])
-            if not any(e.t_end > low and e.t_start < high for e in members.values()):
-                continue
-            typical = None if p.typical_minute is None else f"{p.typical_minute // 60:02d}:{p.typical_minute % 60:02d}"
-            rows.append(
-                {
-                    "id": f"p{p.id}",
-                    "kind": p.kind,
-                    "title": p.title,
-                    "summary": p.summary,
-                    "keywords": list(p.keywords),
-                    "coherence": p.coherence,
-                    "recurrence": p.recurrence,
-                    "days": p.days,
-                    "frequency_per_day": p.frequency,
-                    "typical_time": typical,
-                    "spread_min": p.spread_min,
-                    "version": p.version,
-                    "made_by": p.made_by,
-                    "episodes": [{"id": f"e{e.episode_id}", "role": e.role, "weight": e.weight} for e in edges],
-                }
-            )
-    emit(rows, as_json, ("id", "kind", "recurrence", "days", "typical_time", "title", "summary"), NOTHING)
+        found = snapshot.patterns.all()
+        members = {p.id: snapshot.patterns.newest(p.id, p.recurrence) for p in found}
+        edges = {p.id: snapshot.patterns.edges(p.id) for p in found}
+    ways = usual(members)
+    titles = {p.id: p.title for p in found}
+    rows: list[dict[str, Any]] = [
+        {
+            "id": f"p{p.id}",
+            "kind": p.kind,
+            "title": p.title,
+            "summary": p.summary,
+            "keywords": list(p.keywords),
+            "coherence": p.coherence,
+            "recurrence": p.recurrence,
+            "days": p.days,
+            "frequency_per_day": p.frequency,
+            "typical_time": None if p.typical_minute is None else told(p.typical_minute),
+            "typical_times": [told(m) for m in way.hours.times] if way.hours else [],
+            "spread_min": p.spread_min,
+            "typical_duration_min": way.minutes,
+            "weekdays": dict(way.weekdays),
+            "usually_after": titles.get(way.before),
+            "usually_before": titles.get(way.after),
+            "version": p.version,
+            "made_by": p.made_by,
+            "episodes": [{"id": f"e{e.episode_id}", "role": e.role, "weight": e.weight} for e in edges[p.id]],
+        }
+        for p, way in ((p, ways[p.id]) for p in found)
+        if any(m.t_end > low and m.t_start < high for m in members[p.id])
+    ]
+    if not as_json:
+        for row in rows:
+            row["seen"] = f"{row['recurrence']}x, {row['days']} day{'s' if row['days'] > 1 else ''}"
+            row["when"] = ways[int(row["id"][1:])].when
+            row["title"] += f" (after: {row['usually_after']})" if row["usually_after"] else ""
+    emit(rows, as_json, ("id", "kind", "seen", "when", "title", "summary"), NOTHING)
 
 
 def intentions(

@@ -19,7 +19,8 @@ import numpy as np
 from edge.clock import US, local, local_day
 from edge.config import Memory
 from edge.memory import matching
-from edge.memory.text import listed, sentence
+from edge.memory.hours import ANY_HOUR_MIN, DAY, Hours, apart, hours
+from edge.memory.text import listed, sentence, worded
 from storage import Snapshot, Transaction
 from storage.errors import NotFound
 from storage.patterns import Member
@@ -88,7 +89,7 @@ def open_with(tx: Transaction, snapshot: Snapshot, episode: Episode, vector: Vec
         episode.id, episode.recording, episode.subject, episode.keywords, episode.t_start, episode.t_end,
         episode.offset_s, pattern_id,
     )  # fmt: skip
-    opened = replace(_synthesise(alone, [alone], 1, 1, 1.0, episode.known), id=pattern_id)
+    opened = replace(_synthesise(alone, [alone], 1, 1, 1.0, episode.known, episode.description), id=pattern_id)
     pattern_id = tx.patterns.put(opened, vector)
     tx.patterns.link(Edge(pattern_id, episode.id, "initiating", 1.0, episode.known))
     return snapshot.patterns.get(pattern_id)
@@ -107,7 +108,9 @@ def join(
     if (found.version + 1) % memory.reestimate == 0:
         coherence = _reestimate(tx, snapshot, found.id, first, members[-WEIGHED:], episode.known)
     size, days = snapshot.patterns.size(found.id), found.days + (not again)
-    renewed = _synthesise(first, members, size, days, coherence, episode.known, memory.resynthesis)
+    full = snapshot.episodes.many([m.episode_id for m in members[-memory.resynthesis :]])
+    told = "\n".join(e.description for e in sorted(full.values(), key=lambda e: e.known))
+    renewed = _synthesise(first, members, size, days, coherence, episode.known, told, memory.resynthesis)
     own = snapshot.episodes.vectors([m.episode_id for m in members[-CENTRE:]])
     centre = np.sum(list(own.values()), axis=0) if own else np.zeros(1)
     length = float(np.linalg.norm(centre))
@@ -123,13 +126,18 @@ def candidates(snapshot: Snapshot, episode: Episode, vector: Vector, most: int) 
 
 
 def _synthesise(
-    first: Member, members: Sequence[Member], size: int, days: int, coherence: float, known: int, full: int = 5
+    first: Member,
+    members: Sequence[Member],
+    size: int,
+    days: int,
+    coherence: float,
+    known: int,
+    told: str,
+    full: int = 5,
 ) -> Pattern:
+    """A version from its episodes; `told` is what happened in the newest of them, in full."""
     newest, older = list(members[-full:]), list(members[:-full])
-    starts = _first_minutes(members)
-    minutes = sorted(starts.values())
-    typical = int(median(minutes)) if len(minutes) >= 2 else None
-    spread = int(median(abs(m - typical) for m in minutes)) if typical is not None else None
+    usual = hours(members)
     subjects = Counter(m.subject for m in members)
     begun = {m.subject: -m.t_start for m in reversed(members)}
     title = max(subjects, key=lambda s: (subjects[s], begun[s]))
@@ -143,16 +151,16 @@ def _synthesise(
     last = members[-1]
     since = local_day(last.t_start, last.offset_s) - local_day(first.t_start, first.offset_s) + 1
     return Pattern(
-        kind=_kind(days, minutes),
+        kind=_kind(days, members),
         title=title,
-        summary=_summary(first, members, newest, older, size, days, typical, spread),
+        summary=_summary(first, members, newest, older, size, days, usual, told),
         keywords=tuple(w for w, _ in sorted(score.items(), key=lambda x: (-x[1], x[0]))[: matching.PATTERN_KEYWORDS]),
         coherence=round(coherence, 4),
         recurrence=size,
         days=days,
         frequency=round(size / max(1, since), 4),
-        typical_minute=typical,
-        spread_min=spread,
+        typical_minute=usual.times[0] if usual is not None else None,
+        spread_min=usual.spread if usual is not None else None,
         known=known,
     )
 
@@ -164,42 +172,38 @@ def _summary(
     older: Sequence[Member],
     size: int,
     days: int,
-    typical: int | None,
-    spread: int | None,
+    usual: Hours | None,
+    told: str,
 ) -> str:
     last = members[-1]
     often = "once" if size == 1 else f"{size} times on {days} day{'s' if days > 1 else ''}"
-    parts = [
-        f"Seen {often}, first on {local(first.t_start, first.offset_s):%Y-%m-%d at %H:%M}"
-        + (f", last on {local(last.t_start, last.offset_s):%Y-%m-%d at %H:%M}" if size > 1 else "")
-    ]
-    if typical is not None:
-        around = f", give or take {spread} minutes" if spread else ""
-        parts.append(f"It usually starts at about {typical // 60:02d}:{typical % 60:02d}{around}")
+    since, of_late = (f"{local(m.t_start, m.offset_s):%Y-%m-%d at %H:%M}" for m in (first, last))
+    parts = [f"Seen {often}, first on {since}, last on {of_late}" if size > 1 else f"Seen once, on {since}"]
+    if usual is not None and usual.spread < ANY_HOUR_MIN:
+        parts.append(f"It usually starts at about {usual}")
+    elif usual is not None:
+        parts.append("It starts at any time of day")
     lengths = sorted((e.t_end - e.t_start) / US / 60 for e in members)
-    parts.append(f"It takes about {max(1, round(median(lengths)))} minutes")
+    minutes = max(1, round(median(lengths)))
+    parts.append(f"It takes about {minutes} minute{'s' if minutes > 1 else ''}")
     parts.append(f"Of late: {listed(dict.fromkeys(e.subject for e in reversed(newest)), 5)}")
     words = Counter(w for e in newest for w in e.keywords[:10])
     shared = [w for w, n in words.most_common(6) if n > 1] or [w for w, _ in words.most_common(4)]
-    parts.append(f"What recurs: {listed(shared, 6)}" if shared else "Nothing recurs yet")
+    parts.append(f"What recurs: {listed(worded(shared, told), 6)}" if shared else "Nothing recurs yet")
     if older:
         parts.append(f"Earlier: {listed(dict.fromkeys(e.subject for e in older[-8:]), 5)}")
     return " ".join(sentence(p) for p in parts[:6])
 
 
-def _first_minutes(members: Sequence[Member]) -> dict[int, int]:
-    """Local minute of day at which each local day's first member began."""
-    first: dict[int, int] = {}
-    for member in members:
-        moment = local(member.t_start, member.offset_s)
-        first.setdefault(local_day(member.t_start, member.offset_s), moment.hour * 60 + moment.minute)
-    return first
-
-
-def _kind(days: int, minutes: Sequence[int]) -> PatternKind:
+def _kind(days: int, members: Sequence[Member]) -> PatternKind:
     """A routine recurs, on three days or on two at the same hour; a job that is taken up again is a thread."""
-    same_hour = len(minutes) > 1 and minutes[-1] - minutes[0] <= SAME_HOUR_MIN
-    return "routine" if days > 2 or (days == 2 and same_hour) else "thread"
+    if days != 2:
+        return "routine" if days > 2 else "thread"
+    first: dict[int, int] = {}
+    for m in members:
+        first.setdefault(local_day(m.t_start, m.offset_s), (m.t_start // US + m.offset_s) // 60 % DAY)
+    same_hour = apart(*first.values()) <= SAME_HOUR_MIN if len(first) == 2 else False
+    return "routine" if same_hour else "thread"
 
 
 def _reestimate(

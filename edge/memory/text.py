@@ -46,6 +46,15 @@ def content(text: str) -> list[str]:
     return [lemma(w) for w in _WORD.findall(text) if w.lower() not in STOP and len(w) > 1]
 
 
+def worded(lemmas: Iterable[str], text: str) -> list[str]:
+    """Lemmas as a text writes them; as they are where it does not hold them."""
+    found = []
+    for stem in lemmas:
+        near = re.finditer(rf"\b{re.escape(stem)}\w{{0,4}}", text, re.IGNORECASE)
+        found.append(next((m[0].lower() for m in near if lemma(m[0]) == stem), stem))
+    return found
+
+
 def listed(things: Iterable[str], most: int = 6) -> str:
     """Things in a row, as in: a, b and c; what is beyond `most` is counted."""
     items = list(things)

@@ -92,6 +92,15 @@ def test_whatever_the_order_of_arrival_patterns_agree_with_their_edges(seed: int
         assert told(store) == one_by_one, "the same sessions, the same patterns"
 
 
+def test_what_comes_in_late_is_not_the_newest(tmp_path: Path, embed: Any) -> None:
+    days = [session(tmp_path, f"dishes-{n}", START + timedelta(days=n), DISHES) for n in range(8)]
+    with grown([*days[:2], *days[5:], *days[2:5]], embed) as store, store.snapshot() as snapshot:
+        (pattern,) = snapshot.patterns.all()
+        newest = snapshot.patterns.newest(pattern.id, 3)
+        assert [m.recording for m in newest] == ["dishes-5", "dishes-6", "dishes-7"]
+        assert [m.recording for m in snapshot.patterns.newest(pattern.id, 20)] == [f"dishes-{n}" for n in range(8)]
+
+
 def test_a_recording_that_goes_on_takes_nothing_from_those_after_it(tmp_path: Path, embed: Any) -> None:
     """It ends, others with the same job are closed, then it goes on within its gap: only its own end is taken back."""
     before = session(tmp_path, "dishes-0", START - timedelta(days=1), DISHES)
