@@ -1,12 +1,13 @@
-"""Write the reference pages that follow from the code: commands, settings, errors, schema.
+"""Write the reference pages that follow from the code: commands, settings, errors, schema, tools.
 
-python tools/gen_docs.py            rewrite docs/cli.md, settings.md, errors.md and schema.md
+python tools/gen_docs.py            rewrite docs/cli.md, settings.md, errors.md, schema.md and tools.md
 python tools/gen_docs.py --check    exit 1 when one of them is not what it would write
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import pkgutil
 import re
@@ -114,6 +115,24 @@ def schema() -> str:
     )
 
 
+def tools() -> str:
+    """docs/tools.md: every program of tools/, by what it tells of itself."""
+    parts = [
+        "# Tools",
+        MADE,
+        (
+            "Programs for whoever builds, measures or ports the device; they are in the repository, not in the wheel, and run "
+            "from its root with the environment of `tools/test.sh`. Most figures in the README come from one of them."
+        ),
+    ]
+    for path in sorted((ROOT / "tools").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.If) and "__main__" in ast.unparse(node.test) for node in tree.body):
+            head, _, told = (ast.get_docstring(tree) or "").partition("\n\n")
+            parts.append(f"## {path.name}\n\n{head}" + (f"\n\n```\n{told}\n```" if told else ""))
+    return "\n\n".join(parts) + "\n"
+
+
 def trees() -> dict[str, list[tuple[str, str, str]]]:
     """The trees drawn at the top of each errors.py: package -> (class, code, meaning)."""
     found = {}
@@ -139,7 +158,7 @@ def error_classes(package: str) -> list[type[Any]]:
     return [c for c in dict.fromkeys(below(base)) if "code" in vars(c) and c.__module__.split(".")[0] in PACKAGES]
 
 
-PAGES = {"cli.md": cli, "settings.md": settings, "errors.md": errors, "schema.md": schema}
+PAGES = {"cli.md": cli, "settings.md": settings, "errors.md": errors, "schema.md": schema, "tools.md": tools}
 
 
 def _import_all(package: str) -> None:
