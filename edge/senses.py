@@ -15,6 +15,7 @@ from edge.logs import Log
 from edge.perception.light import LightPerception
 from edge.perception.vlm import VlmPerception
 from edge.runtime import Options
+from edge.voice.ahead import ahead
 from models.errors import ModelError
 from storage.keyframes import KeyframeFolder
 
@@ -82,7 +83,8 @@ def voice(engines: Engines, options: Options) -> Any:
     if options.speaker == "none":
         return None
     try:
-        return engines.voice_tts()
+        with ahead():  # so are the threads it computes with
+            return engines.voice_tts()
     except ModelError as error:
         _log.warning("fell_back", part="voice", cause=error)
         return None

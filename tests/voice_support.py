@@ -16,6 +16,7 @@ import numpy as np
 from edge.bus import Bus
 from edge.clock import US, SystemClock
 from edge.messages import Say, Sound
+from edge.voice.ahead import ahead
 from edge.voice.echo import OwnVoice
 from edge.voice.hearing import Hearing
 from edge.voice.intent import Intent
@@ -145,12 +146,14 @@ class Table:
 
     def __init__(self, loader: Loader, *, leak: float = 0.0, settings: Settings | None = None) -> None:
         self.clock, self.bus, own = SystemClock(), Bus(), OwnVoice()
-        self.loader, self.mouth = loader, Mouth(loader)
+        self.loader = loader
         self.room = Room(self.clock, leak)
         self.mind = Mind()
-        tts = loader.load(TTS, "piper-en-us-joe").model
+        with ahead():  # as a session loads it
+            tts = loader.load(TTS, "piper-en-us-joe").model
+            self._asr = loader.load(ASR, "whisper-tiny.en").model
         self.voice = VoiceService(self.bus, tts, self.room, self.clock, own=own)
-        self._asr = loader.load(ASR, "whisper-tiny.en").model
+        self.mouth = Mouth(loader)
         hearing = Hearing(
             lambda: [loader.load(WAKE_WORD).model], list, lambda: loader.load(VAD).model, lambda: self._asr
         )

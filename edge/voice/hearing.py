@@ -9,7 +9,7 @@ import numpy as np
 
 from edge.messages import Pcm
 from edge.voice.wake import Ears
-from models.roles import ASR, VAD, SpeechSegment, WakeWord
+from models.roles import ASR, SPEECH_RATE, VAD, SpeechSegment, WakeWord
 
 
 @runtime_checkable
@@ -50,8 +50,8 @@ class Hearing:
         if self._vad is None:
             self.ears = Ears(self._wake(), self._stop())
             vad = self._make_vad()
-            self._recogniser()
             self._vad = vad
+            self.words(np.zeros(SPEECH_RATE, np.float32))  # the first time costs twice
 
     def words(self, pcm: Pcm) -> str:
         """What was said in the sound.  Raises ModelError."""

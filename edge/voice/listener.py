@@ -20,6 +20,7 @@ from edge.errors import sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Pcm, Sound
 from edge.voice import turn as t
+from edge.voice.ahead import ahead
 from edge.voice.barge import OverVoice
 from edge.voice.earcons import earcon
 from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
@@ -92,13 +93,19 @@ class Listener:
 
     def run(self, stop: threading.Event) -> None:
         """Listen until `stop`.  Without a model it says why and lets the sound pass."""
-        if not self._load():
-            while not stop.is_set():
-                self._inbox.get(_WAIT_S)
-                self._clock.wait(stop, _WAIT_S)
-            return
-        self._decoder.start()
         self._talk.start()
+        try:
+            with ahead():  # its models' threads and the decoder's too
+                if self._load():
+                    self._listen(stop)
+        finally:
+            self._talk.stop()
+        while not stop.is_set():
+            self._inbox.get(_WAIT_S)
+            self._clock.wait(stop, _WAIT_S)
+
+    def _listen(self, stop: threading.Event) -> None:
+        self._decoder.start()
         try:
             while not stop.is_set():
                 message = self._inbox.get(_WAIT_S)
@@ -111,7 +118,6 @@ class Listener:
                 self._bring()
         finally:
             self._decoder.stop()
-            self._talk.stop()
 
     def tap(self) -> None:
         """The button, or a tap on the glasses: begin a turn, or end the one under way."""

@@ -19,6 +19,7 @@ from edge.clock import US, Clock
 from edge.errors import AudioError, ServiceDown, sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Say, Spoken
+from edge.voice.ahead import ahead
 from edge.voice.echo import RATE, OwnVoice
 from edge.voice.maker import SpeechMaker
 from edge.voice.pcm import resample, scale, to_float
@@ -96,6 +97,10 @@ class VoiceService:
 
     def run(self, stop: threading.Event) -> None:
         """Speak until `stop`; then fall silent within a moment."""
+        with ahead():
+            self._run(stop)
+
+    def _run(self, stop: threading.Event) -> None:
         if self._problem:
             _log.warning("voice_down", reason=self._problem)
             self._bus.publish(Health(self._clock.now(), "voice", "down", self._problem))

@@ -13,6 +13,7 @@ from edge.clock import Clock
 from edge.errors import GroveError, code_of, sentence_of
 from edge.logs import Log
 from edge.messages import Say
+from edge.voice.ahead import ahead
 from edge.voice.earcons import earcon
 from edge.voice.intent import Intent, normal
 from edge.voice.mind import Mind, Moment, Reply
@@ -147,7 +148,12 @@ class Talk:
         self.cancel()
         making = self._making = _Answer(intent.text)
         self._timing = timing
-        self._worker.put(lambda: self._answer(making, intent.text, at))
+
+        def job() -> None:
+            with ahead():
+                self._answer(making, intent.text, at)
+
+        self._worker.put(job)
         return making
 
     def _answer(self, making: _Answer, question: str, at: Moment) -> None:

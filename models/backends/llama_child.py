@@ -74,6 +74,8 @@ def main() -> None:
     """Load what the first frame names, answer the others."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as adjust:
         adjust.write(_FIRST_TO_DIE)
+    with contextlib.suppress(OSError):  # whoever started us may be in a hurry: minutes of computing must not be
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     pipe = Pipe()
     threading.Thread(target=pipe.listen, daemon=True).start()
     engine: Engine | None = None
