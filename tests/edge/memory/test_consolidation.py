@@ -367,10 +367,10 @@ def test_a_tiny_model_runs_every_prompt_through_its_child(
     tiny: Path, day: Callable[..., Path], embed: Any, tmp_path: Path
 ) -> None:
     """Random weights: what is shown is that every answer has its form and that nothing made up is stored."""
-    source = day(3, 9)
+    source = day(3, 6)
     found, report = by_local(tiny, source, tmp_path / "m.db", embed)
     assert found.stage is not None
-    assert report.totals.windows == 9
+    assert report.totals.windows == 6
     assert found.stage.health.by_model == len([r for r in rows(tmp_path / "m.db") if r[2]])
     assert found.stage.queue.counts() == {"waiting": 0, "dead": 0}
     told = found.minds.health()
