@@ -158,6 +158,18 @@ class TraceReader:
         )
         return self._with_added(found, ("event",), start, end, action)
 
+    def following(self, item: Item, within: Us) -> Item | None:
+        """The first event of the same action after one, less than `within` later."""
+        end = item.t + within
+        found = self._items(
+            "WHERE i.kind = 'event' AND i.action = ? AND i.t >= ? AND i.t < ? AND (i.t, i.id) > (?, ?) AND w.t_end <= ? "
+            "ORDER BY i.t, i.id LIMIT 4",  # the owner may have taken some back
+            (item.action, item.t, end, item.t, item.id, self._until),
+            "item_time",
+        )
+        found = self._with_added(found, ("event",), item.t, end, item.action)
+        return next((i for i in found if (i.t, i.id) > (item.t, item.id)), None)
+
     def event_terms(self) -> list[tuple[str, str, int]]:
         """The vocabulary of events: (action, object, how many)."""
         rows = self._db.execute(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import act_done, spoken_time
@@ -14,6 +13,7 @@ from storage.records import Item, ItemKind
 
 _SKIPPED = frozenset(words.key(w) for w in "finished finish ends end begins begin starts".split())
 NEAR = 40  # how many neighbours are looked at
+LATELY = 200  # times of late that tell what usually follows
 REACHES = (86_400_000_000, 8 * 86_400_000_000, None)  # how far for them, in microseconds
 
 
@@ -152,30 +152,21 @@ def before_than(view: View, q: Query) -> Draft | None:
 
 
 def usual_next(view: View, q: Query, within_us: int = 7_200_000_000) -> Draft | None:
-    """The activity that most often follows another within two hours."""
-    anchors = view.occurrences(q.clause, view.scope(q))
+    """The activity that most often follows another within two hours, of late where it happened very often."""
+    scope = view.scope(q)
+    anchors = view.occurrences(q.clause, scope, None if scope.named else 4 * LATELY)
     if not anchors:
         return None
     followers: Counter[str] = Counter()
     where: dict[str, list[Item]] = {}
-    for anchor, following in _pairs(view, anchors):
-        if following.t - anchor.t <= within_us and words.plain(following.object) != words.plain(anchor.object):
+    for anchor in anchors[-LATELY:]:
+        following = view.snap.trace.following(anchor, within_us + 1)
+        if following is not None and words.plain(following.object) != words.plain(anchor.object):
             followers[following.object] += 1
             where.setdefault(following.object, []).append(anchor)
     if not followers:
         return Draft("text", None, "I don't know: nothing regular follows it.", proof(anchors[-5:]), 0.3)
     value, n = min(followers.items(), key=lambda f: (-f[1], f[0]))
-    said = f"Most often {value}: {n} of {sum(followers.values())} times."
+    of = "the last " if len(anchors) > LATELY else ""
+    said = f"Most often {value}: {n} of {of}{sum(followers.values())} times."
     return Draft("text", value, said, proof(where[value][-5:]), 0.9 if n > 2 else 0.6)
-
-
-def _pairs(view: View, anchors: Sequence[Item]) -> list[tuple[Item, Item]]:
-    """Each anchor with the next event of its own action."""
-    found = []
-    every = view.snap.trace.events(anchors[0].action, anchors[0].t)
-    position = {item.id: i for i, item in enumerate(every)}
-    for anchor in anchors:
-        i = position.get(anchor.id)
-        if i is not None and i + 1 < len(every):
-            found.append((anchor, every[i + 1]))
-    return found

@@ -140,8 +140,11 @@ class View:
 
     # -- items --------------------------------------------------------------------------------------------------
 
-    def occurrences(self, clause: Clause, scope: Scope) -> list[Item]:
-        """When the wearer did what a clause says, in time order: events by act and thing, else captions by words."""
+    def occurrences(self, clause: Clause, scope: Scope, lately: int | None = None) -> list[Item]:
+        """When the wearer did what a clause says, in time order: events by act and thing, else captions by words.
+
+        Of what is called by a name `lately` bounds how many of the newest are read.
+        """
         self.calls += 1
         if clause.quote:
             return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
@@ -150,8 +153,8 @@ class View:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
         if seeing(clause) and (seen := self.glimpses(clause.thing, scope)):
             return seen
-        named = self.named(_bare(clause.text), None, None, kinds=("event",)) or self.named(
-            clause.thing, None, None, kinds=("event",), only_begun=True
+        named = self.named(_bare(clause.text), None, None, kinds=("event",), limit=lately) or self.named(
+            clause.thing, None, None, kinds=("event",), only_begun=True, limit=lately
         )
         if named:
             return [i for i in self.begun(named, clause) if _within(i.t, scope)]
@@ -215,13 +218,14 @@ class View:
         *,
         kinds: Sequence[ItemKind] = DATED,
         only_begun: bool = False,
+        limit: int | None = None,
     ) -> list[Item]:
         """Items that are called exactly so: an event's object, a caption or sentence, or what follows its label."""
         wanted = words.plain(name)
         if not wanted:
             return []
         self.calls += 1
-        found = self.snap.lookup.matching(phrase(name), kinds, start, end)
+        found = self.snap.lookup.matching(phrase(name), kinds, start, end, limit)
         exact = [i for i in found if _called(i, wanted)]
         if only_begun:
             exact = [i for i in exact if words.key(i.action.split(" ")[0]) in _BEGINS]

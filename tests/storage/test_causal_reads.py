@@ -78,6 +78,7 @@ CALLS: dict[str, Call] = {
         s.trace.items(("event",), *span(h, r), limit=r.randint(0, 9)),
     ),
     "trace.events": lambda s, h, r: (s.trace.events(), s.trace.events(r.choice(VERBS), *span(h, r))),
+    "trace.following": lambda s, h, r: [s.trace.following(i, r.randint(1, 10**9)) for i in s.trace.events()],
     "trace.event_terms": lambda s, h, r: sorted(s.trace.event_terms()),
     "trace.neighbours": lambda s, h, r: [s.trace.neighbours(i, KINDS, 4) for i in s.trace.items(KINDS, limit=5)],
     "trace.items_by_id": lambda s, h, r: s.trace.items_by_id(ALL_IDS),
