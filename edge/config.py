@@ -99,7 +99,7 @@ class Capture(_Section):
     """Camera and microphone."""
 
     source: str = Field("camera", description="camera, a file, a folder of images, or a URL.")
-    mic: str = Field("default", description="default, a WAV file, or none.")
+    mic: str = Field("default", description="default, device:PART OF ITS NAME, a WAV file, or none.")
     width: int = Field(1280, ge=160, le=3840, description="Wanted frame width, pixels.")
     height: int = Field(720, ge=120, le=2160, description="Wanted frame height, pixels.")
     stale_s: float = Field(10.0, gt=0, description="A source whose newest frame is older is opened anew, seconds.")
@@ -227,7 +227,7 @@ class Llm(_Section):
 class Voice(_Section):
     """Speaking and listening."""
 
-    speaker: str = Field("default", description="default, a WAV file, or none.")
+    speaker: str = Field("default", description="default, device:PART OF ITS NAME, a WAV file, or none.")
     speak_alerts: bool = Field(True, description="Speak delivered alerts.")
     listen: bool = Field(True, description="Listen for the wake word and answer (with a live source or in real time).")
     wake_words: str = Field(

@@ -1,6 +1,6 @@
-"""Write the reference pages that follow from the code: commands, settings, errors, schema, tools.
+"""Write the reference pages that follow from the code: commands, settings, errors, schema, alerts, tools.
 
-python tools/gen_docs.py            rewrite docs/cli.md, settings.md, errors.md, schema.md and tools.md
+python tools/gen_docs.py            rewrite docs/cli.md, settings.md, errors.md, schema.md, alerts.md and tools.md
 python tools/gen_docs.py --check    exit 1 when one of them is not what it would write
 """
 
@@ -24,6 +24,8 @@ from pydantic import BaseModel  # noqa: E402
 
 from edge.cli import app  # noqa: E402
 from edge.config import ENV_PREFIX, Config  # noqa: E402
+from edge.power import MODES  # noqa: E402
+from edge.proactive.alerts import PATIENCE, TABLE, Alert, speak  # noqa: E402
 from storage import EmbeddingSpace, Store  # noqa: E402
 
 WIDTH = 100
@@ -115,6 +117,56 @@ def schema() -> str:
     )
 
 
+def alerts() -> str:
+    """docs/alerts.md: what may be said, how often, and in which power mode."""
+    said = [
+        f"| `{row.type}` | {row.priority} | {_sample(row)} | {row.cooldown_s} | {row.staleness_s} | {_passes(row)} |"
+        for row in TABLE
+    ]
+    often = [
+        f"| `{name}` | {row.min_priority} | {row.gap_s} | "
+        f"{', '.join(f'{count} in {_span(seconds)}' for seconds, count in row.spans)} | {row.daily} |"
+        for name, row in PATIENCE.items()
+    ]
+    modes = [
+        f"| `{name}` | {row.interval:g} x | {row.glance_s:g} | {row.tier} | {row.vlm:.0%} | {'yes' if row.offload else 'no'} | "
+        f"{' '.join(row.experts) or 'none'} | {row.min_priority} | {row.tts} | {row.asr} | {row.sync} |"
+        for name, row in MODES.items()
+    ]
+    return "\n\n".join([
+        "# Alerts",
+        MADE,
+        (
+            "What the device says by itself. Experts ask; the arbiter decides, and keeps its reason: `grove-edge alerts` lists what "
+            "was asked for, `grove-edge why a3` tells what it rests on. A type speaks when its cooldown is over (only a delivery "
+            "spends it), before it is stale, not over your own words or an answer, within what the frequency, quiet hours and "
+            "snoozes allow. What is dismissed gets rarer, down to a floor for danger."
+        ),
+        "| type | priority | sounds like | cooldown s | stale after s | |\n|---|---|---|---|---|---|\n" + "\n".join(said),
+        ("## How often\n\n`grove-edge frequency LEVEL`. Priorities below the least one stay silent; what is marked above "
+        "is not counted."),
+        "| frequency | least priority | pause s | at most | a day |\n|---|---|---|---|---|\n" + "\n".join(often),
+        ("## Power modes\n\nBattery, charging, heat and wear choose the mode, `grove-edge power` overrides. Danger is looked "
+        "for in every mode but off the head. Interval: of the frames. Glance: seconds between looks for danger alone. "
+        "VLM: share of windows that a vision-language model describes, if there is one."),
+        "| mode | interval | glance s | perception | VLM | remote | experts | least priority | voice | speech | deferred work |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n" + "\n".join(modes),
+    ]) + "\n"  # fmt: skip
+
+
+def _sample(row: Alert) -> str:
+    return speak(row.type, **dict(row.sample))
+
+
+def _passes(row: Alert) -> str:
+    marks = ((row.critical, "critical: always passes"), (row.asked, "asked for: not counted"), (row.unbudgeted, "not counted"), (row.once_a_day, "once a day"))  # fmt: skip
+    return ", ".join(text for on, text in marks if on)
+
+
+def _span(seconds: int) -> str:
+    return "an hour" if seconds == 3600 else f"{seconds // 3600} hours"
+
+
 def tools() -> str:
     """docs/tools.md: every program of tools/, by what it tells of itself."""
     parts = [
@@ -158,7 +210,14 @@ def error_classes(package: str) -> list[type[Any]]:
     return [c for c in dict.fromkeys(below(base)) if "code" in vars(c) and c.__module__.split(".")[0] in PACKAGES]
 
 
-PAGES = {"cli.md": cli, "settings.md": settings, "errors.md": errors, "schema.md": schema, "tools.md": tools}
+PAGES = {
+    "cli.md": cli,
+    "settings.md": settings,
+    "errors.md": errors,
+    "schema.md": schema,
+    "alerts.md": alerts,
+    "tools.md": tools,
+}
 
 
 def _import_all(package: str) -> None:

@@ -32,8 +32,8 @@ def run(
     source: Annotated[
         str | None, typer.Option("--source", help="camera, /dev/videoN, a file, a folder of images, a URL, or none.")
     ] = None,
-    mic: Annotated[str | None, typer.Option("--mic", help="default, a sound file, or none.")] = None,
-    speaker: Annotated[str | None, typer.Option("--speaker", help="default, a WAV file, or none.")] = None,
+    mic: Annotated[str | None, typer.Option("--mic", help="default, device:NAME, a sound file, or none.")] = None,
+    speaker: Annotated[str | None, typer.Option("--speaker", help="default, device:NAME, a WAV file, or none.")] = None,
     db: DbOption = None,
     speed: Annotated[
         Literal["realtime", "max"],

@@ -205,7 +205,7 @@ class PacedPlayer:
 
 
 def open_player(spec: str, clock: Clock | None = None) -> Player:
-    """`default`, a FILE.wav, `none`, or a part of a sound device's name.  With a clock a file plays in real time.
+    """`default`, a FILE.wav, `none`, or `device:` and a part of a sound device's name (the prefix may be left out).  With a clock a file plays in real time.
 
     Never fails for want of a device: the player's `problem` then says what is missing, and what would have been
     spoken is still shown and logged.  Raises AudioError for a file that cannot be written, ConfigError for a path
@@ -218,7 +218,7 @@ def open_player(spec: str, clock: Clock | None = None) -> Player:
         return file if clock is None else PacedPlayer(file, clock)
     if "/" in spec:
         raise ConfigError(f"{spec} is no place for sound: give default, none, a device name, or a file ending in .wav.")
-    return _device("" if spec == "default" else spec)
+    return _device("" if spec == "default" else spec.removeprefix("device:"))
 
 
 def _device(name: str) -> Player:
