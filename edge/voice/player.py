@@ -205,7 +205,8 @@ class PacedPlayer:
 
 
 def open_player(spec: str, clock: Clock | None = None) -> Player:
-    """`default`, a FILE.wav, `none`, or `device:` and a part of a sound device's name (the prefix may be left out).  With a clock a file plays in real time.
+    """`default`, a FILE.wav, `none`, or `device:` and a part of a sound device's name (the prefix
+    may be left out).  With a clock a file plays in real time.
 
     Never fails for want of a device: the player's `problem` then says what is missing, and what would have been
     spoken is still shown and logged.  Raises AudioError for a file that cannot be written, ConfigError for a path
