@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from storage import vectors
 from storage.connect import Connection
@@ -22,9 +22,11 @@ _NEWEST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """What grouping needs to know of an episode; `pattern_id` is 0 for one that no pattern holds."""
+class Member(NamedTuple):
+    """What grouping needs to know of an episode; `pattern_id` is 0 for one that no pattern holds.
+
+    A tuple, because hundreds are made for every episode that closes.
+    """
 
     episode_id: int
     recording: str
@@ -51,6 +53,12 @@ class PatternReader:
         if not found:
             raise NotFound(f"There is no pattern p{pattern_id} at that time.")
         return found[0]
+
+    def many(self, pattern_ids: list[int]) -> dict[int, Pattern]:
+        """Patterns by id, those that are known."""
+        marks = ",".join("?" * len(pattern_ids))
+        found = self._rows(f"WHERE v.pattern_id IN ({marks}) AND {_NEWEST}", (*pattern_ids, self._until, self._until))
+        return {p.id: p for p in found}
 
     def all(self) -> list[Pattern]:
         """Every known pattern, in the order they came."""
@@ -132,7 +140,7 @@ class PatternReader:
             "WHERE e.known <= ? ORDER BY e.known DESC, e.id DESC LIMIT ?",
             (self._until, self._until, count),
         )
-        return [_member(row[:7], int(row[7] or 0)) for row in rows]
+        return [_member(row, int(row[7] or 0)) for row in rows]
 
     def edges_to(self, pattern_id: int, episode_ids: list[int]) -> dict[int, Edge]:
         """The newest known edges from a pattern to those episodes, by episode."""
@@ -267,6 +275,4 @@ def _split(keywords: str) -> tuple[str, ...]:
 
 
 def _member(row: tuple[object, ...], pattern_id: int) -> Member:
-    values = [*row, pattern_id]
-    values[3] = _split(str(row[3]))
-    return Member(*values)  # type: ignore[arg-type]
+    return Member(*row[:3], _split(str(row[3])), *row[4:7], pattern_id)  # type: ignore[arg-type, call-arg]

@@ -49,11 +49,11 @@ class Surroundings:
     before: int  # the pattern that the episode goes on from, 0 for none
     _told: dict[str, float] = field(default_factory=dict, compare=False)
 
-    def rarity(self, word: str) -> float:
-        """How much a word tells: the logarithm of one over its share of the episodes of late."""
+    def weight(self, word: str) -> float:
+        """How much a word tells: the square of the logarithm of one over its share of the episodes of late."""
         found = self._told.get(word)
         if found is None:
-            found = max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0))))
+            found = max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0)))) ** 2
             self._told[word] = found
         return found
 
@@ -101,10 +101,10 @@ def match(
     ranked = [i for i in ranked if i]
     for start in range(0, len(ranked), memory.pattern_batch):
         batch = ranked[start : start + memory.pattern_batch]
-        vectors = snapshot.patterns.vectors_of(batch)
+        patterns, vectors = snapshot.patterns.many(batch), snapshot.patterns.vectors_of(batch)
         judged = []
         for pattern_id in batch:
-            pattern = snapshot.patterns.get(pattern_id)
+            pattern = patterns[pattern_id]
             subjects = snapshot.patterns.subjects(pattern_id, SUBJECTS)
             score = likeness(episode, vector, pattern, vectors.get(pattern_id), subjects, near, main)
             if pattern_id == near.before and not (named and named.isdisjoint(_counted(subjects))):
@@ -151,15 +151,19 @@ def words(subject: str) -> frozenset[str]:
     return frozenset(content(subject))
 
 
-def _ranked(words: Sequence[str], most: int) -> dict[str, float]:
+@lru_cache(maxsize=1024)
+def _ranked(words: tuple[str, ...], most: int) -> Mapping[str, float]:
     """Words with a weight that falls with their place."""
     return {word: (most - place) / most for place, word in enumerate(words[:most])}
 
 
+def _as_much(_: str) -> float:
+    return 1.0
+
+
 def _cosine(a: Mapping[str, float], b: Mapping[str, float], near: Surroundings | None) -> float:
-    tell = {word: near.rarity(word) ** 2 if near else 1.0 for word in {*a, *b}}
+    tell = near.weight if near else _as_much
     # fsum: the same in whatever order the words come
-    both = math.fsum(a[w] * b[w] * tell[w] for w in a if w in b)
-    lengths = (math.fsum(v * v * tell[w] for w, v in side.items()) for side in (a, b))
-    product = math.prod(lengths)
+    both = math.fsum([a[w] * b[w] * tell(w) for w in a if w in b])
+    product = math.prod([math.fsum([v * v * tell(w) for w, v in side.items()]) for side in (a, b)])
     return both / math.sqrt(product) if product else 0.0

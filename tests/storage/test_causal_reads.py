@@ -118,6 +118,7 @@ CALLS: dict[str, Call] = {
     "moments.of_episode": lambda s, h, r: [s.moments.of_episode(i) for i in ALL_IDS],
     "moments.count": lambda s, h, r: s.moments.count(),
     "patterns.get": lambda s, h, r: each(ALL_IDS, s.patterns.get),
+    "patterns.many": lambda s, h, r: s.patterns.many(ALL_IDS),
     "patterns.all": lambda s, h, r: s.patterns.all(),
     "patterns.versions": lambda s, h, r: [s.patterns.versions(i) for i in ALL_IDS],
     "patterns.by_version_row": lambda s, h, r: s.patterns.by_version_row(ALL_IDS),
