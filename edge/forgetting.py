@@ -99,7 +99,6 @@ def _carry_out(
     store: Store, job: Job, embed: Embed | None, config: Config, recorder: Recorder | None, *, busy: bool = False
 ) -> Report:
     report: Report = {"kind": job.kind, "concerned": {}, "recordings": {}, "log_lines": 0}
-    needles = None
     files = _recorded(store)
     if job.state == "asked":
         wish = Wish.from_json(job.request)
@@ -107,12 +106,12 @@ def _carry_out(
         report["log_lines"] = _forget_log()
         context_file.forget()  # the question before may name what is to go
         taken = forget.take_rows(store, job, embed, config.memory)
-        job, needles = taken.job, taken.needles
+        job = taken.job
         report["concerned"] = taken.plan
     frames = None if store.path is None else KeyframeFolder(folder_of(store.path))
     own = set() if store.path is None else set(files_of(store.path))
     beside = [p for p in _beside(store.path) if p not in own]
-    end = finish(store, job, needles, frames, [*beside, *files, *_logs()], busy=busy)
+    end = finish(store, job, frames, [*beside, *files, *_logs()], busy=busy)
     report |= {
         "removed": job.removed,
         "keyframes": end.keyframes,
@@ -125,22 +124,20 @@ def _carry_out(
 
 def _told(end: Finished) -> Report:
     proof = end.proof
-    looked: Report | None = None
-    if proof is not None:
-        looked = {
-            "texts": proof.texts,
-            "vectors": proof.vectors,
-            "pieces": proof.pieces,
-            "left_out": proof.left_out,
-            "files": proof.files,
-            "megabytes": proof.megabytes,
-            "found": [f"{f.path} at byte {f.offset}" for f in proof.found],
-        }
+    looked = {
+        "texts": proof.texts,
+        "vectors": proof.vectors,
+        "pieces": proof.pieces,
+        "left_out": proof.left_out,
+        "files": proof.files,
+        "megabytes": proof.megabytes,
+        "found": [f"{f.path} at byte {f.offset}" for f in proof.found],
+    }
     return {"done": end.done, "waiting": end.scrubbed.waiting, "rewritten": end.scrubbed.vacuumed, "looked_for": looked}
 
 
 def _not_reached(end: Finished, beside: list[Path]) -> list[str]:
-    found = {f.path for f in end.proof.found} if end.proof is not None else set()
+    found = {f.path for f in end.proof.found}
     return [COPIES, *(str(p) for p in beside if str(p) in found)]
 
 

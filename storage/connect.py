@@ -112,7 +112,9 @@ def check_engine(db: Connection) -> dict[str, str]:
         raise EngineTooOld(f"sqlite-vec {vec} is too old: install sqlite-vec 0.1.9 or newer.")
     options = {row[0] for row in db.execute("PRAGMA compile_options")}
     if "ENABLE_FTS5" not in options:
-        raise EngineTooOld("This SQLite lacks FTS5, whose tokenizer cuts texts to words: install sqlcipher3 0.6.4 or newer.")
+        raise EngineTooOld(
+            "This SQLite lacks FTS5, whose tokenizer cuts texts to words: install sqlcipher3 0.6.4 or newer."
+        )
     return {"sqlite": sqlite, "sqlite_vec": vec, "driver": f"sqlcipher3 {sqlcipher3.version}"}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from storage import erase_jobs
+from storage import erase_all, erase_jobs
 from storage.connect import Connection
 from storage.erase_rules import EXEMPT, FOLLOWS, WHOLE, Follows
 from storage.erase_search import Needles
@@ -162,31 +162,16 @@ class Eraser:
         return gone
 
     def delete_all(self) -> Deleted:
-        """Take away every row of the memory; the owner's settings and the schema stay."""
-        self._db.execute("PRAGMA defer_foreign_keys = ON")
-        gone = Deleted(files=[r[0] for r in self._db.execute("SELECT file FROM keyframe")])
-        vec_of = {owner: vec for vec, owner in VECTOR_TABLES}
-        for rule in self._rules():
-            if rule.own:
-                continue
-            self._note(rule, "1")
-            if rule.table in vec_of:
-                self._drop_vectors(vec_of[rule.table], rule.table, "1")
-            count = self._db.execute(f"DELETE FROM {rule.table}").rowcount
-            if count:
-                gone.rows[rule.table] = count
-        for table, exempt in EXEMPT.items():
-            if exempt.all_goes and self._has(table):
-                self._db.execute(f"DELETE FROM {table}")
-        return gone
+        """Take away every row of the memory, inside Store.emptying; the owner's settings and the schema stay."""
+        return Deleted(*erase_all.empty(self._db, self._note, self.needles))
 
     def ask(self, t: Us, kind: str, request: dict[str, Any]) -> int:
         """Note that something is to be forgotten; gives the number of the erasure."""
         return erase_jobs.ask(self._db, t, kind, request)
 
     def rows_gone(self, job: int, deleted: Deleted) -> None:
-        """The rows of an erasure are gone, in this very transaction."""
-        erase_jobs.rows_gone(self._db, job, sorted(set(deleted.files)), deleted.rows)
+        """The rows of an erasure are gone, in this very transaction; what is to be looked for is kept with it."""
+        erase_jobs.rows_gone(self._db, job, sorted(set(deleted.files)), deleted.rows, self.needles.packed())
 
     def refuse(self, job: int) -> None:
         """There was nothing to forget."""

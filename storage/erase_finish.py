@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage import erase_jobs
+from storage.connect import Connection
 from storage.erase_bytes import Proof, Scrubbed, files_of, prove, scrub
 from storage.erase_jobs import Job
 from storage.erase_search import Needles
@@ -20,10 +21,10 @@ BUSY = 64 << 20  # the same while a device runs, whose memory has to wait for it
 
 @dataclass(slots=True)
 class Finished:
-    """How an erasure ended; `proof` is None when what to look for is not known any more (it was resumed)."""
+    """How an erasure ended."""
 
     scrubbed: Scrubbed = field(default_factory=Scrubbed)
-    proof: Proof | None = None
+    proof: Proof = field(default_factory=Proof)
     keyframes: int = 0
     done: bool = False
 
@@ -31,7 +32,6 @@ class Finished:
 def finish(
     store: Store,
     job: Job,
-    needles: Needles | None,
     frames: KeyframeFolder | None,
     others: list[Path] | None = None,
     *,
@@ -39,35 +39,44 @@ def finish(
 ) -> Finished:
     """Finish an erasure whose rows are gone; may be repeated.  `others` are further files to look through.
 
-    A small file is written anew at once, and so is any in which something is found or could not be looked for; a large
-    one is left to `tidy` (`busy`: with a lower bound, since a device waits).  It stays unfinished while another process reads an older state, or while something is still found in the database.
+    What little is left is written anew at once, and so is any file in which something is found; a large one is left to
+    `tidy` (`busy`: with a lower bound, since a device waits).  It stays unfinished while another process reads an older
+    state, or while something is still found in the database.
     """
     end = Finished()
     if frames is not None:
         kept = _kept(store, job.files)
         for file in job.files:
             end.keyframes += file not in kept and frames.remove(file)
-    path = store.path
-    own = [] if path is None else files_of(path)
-    small = needles is None or path is None or path.stat().st_size <= (BUSY if busy else LARGE)
-    left = False
+    own = [] if store.path is None else files_of(store.path)
+    files = [*own, *(others or [])]
+    with store.exclusive() as db:
+        needles = Needles.unpacked(erase_jobs.sought(db, job.id))
+        small = store.path is None or _live_bytes(db) <= (BUSY if busy else LARGE)
     end.scrubbed = _scrub(store, whole=small)
-    if needles is not None:
+    with store.exclusive() as db:
+        end.proof = prove(db, needles, files)
+    left = any(Path(f.path) in own for f in end.proof.found)
+    if left and not end.scrubbed.vacuumed:
+        end.scrubbed = _scrub(store, whole=True)
         with store.exclusive() as db:
-            end.proof = prove(db, needles, [*own, *(others or [])])
+            end.proof = prove(db, needles, files)
         left = any(Path(f.path) in own for f in end.proof.found)
-        if left and not end.scrubbed.vacuumed:
-            end.scrubbed = _scrub(store, whole=True)
-            with store.exclusive() as db:
-                end.proof = prove(db, needles, [*own, *(others or [])])
-            left = any(Path(f.path) in own for f in end.proof.found)
-    if not end.scrubbed.vacuumed and not end.scrubbed.waiting and (needles is None or left):
+    if left and not end.scrubbed.vacuumed and not end.scrubbed.waiting:
         end.scrubbed.waiting = NO_ROOM
     if not end.scrubbed.waiting and not left:
         with store.exclusive() as db:
             erase_jobs.done(db, job.id, "done" if end.scrubbed.vacuumed else "proved")
         end.done = True
     return end
+
+
+def _live_bytes(db: Connection) -> int:
+    """How much of the file holds anything: what writing it anew has to write."""
+    pages, free, size = (
+        int(db.execute(f"PRAGMA {p}").fetchone()[0]) for p in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
 
 
 def _scrub(store: Store, *, whole: bool) -> Scrubbed:

@@ -2,7 +2,8 @@
 
 asked -> rows (they are gone, in the same transaction) -> done; in between `proved`, when nothing is found any more but a
 large file is still to be written anew, which can wait for a quiet hour.  What was asked for stands in the row only while it is
-"asked"; from then on the row says no more than when, what kind, and how many rows of each table went.
+"asked"; from then on the row says no more than when, what kind, and how many rows of each table went.  What the proof
+looks for is kept in it, disguised, until the proof is made: a process that finishes another's work looks for it too.
 """
 
 from __future__ import annotations
@@ -40,17 +41,23 @@ def ask(db: Connection, t: Us, kind: str, request: dict[str, Any]) -> int:
     )
 
 
-def rows_gone(db: Connection, job_id: int, files: list[str], removed: dict[str, int]) -> None:
-    """The rows are gone (in this very transaction); the files of these keyframes are to go."""
+def rows_gone(db: Connection, job_id: int, files: list[str], removed: dict[str, int], sought: bytes) -> None:
+    """The rows are gone (in this very transaction); the files of these keyframes are to go, `sought` is to be proved."""
     db.execute(
-        "UPDATE erasure SET state = 'rows', request = '', todo = ?, removed = ? WHERE id = ?",
-        (json.dumps(files), json.dumps(removed), job_id),
+        "UPDATE erasure SET state = 'rows', request = '', todo = ?, removed = ?, sought = ? WHERE id = ?",
+        (json.dumps(files), json.dumps(removed), sought, job_id),
     )
+
+
+def sought(db: Connection, job_id: int) -> bytes:
+    """What an erasure whose rows are gone has to be proved by (storage.erase_search.Needles.packed)."""
+    return bytes(db.execute("SELECT sought FROM erasure WHERE id = ?", (job_id,)).fetchone()[0])
 
 
 def done(db: Connection, job_id: int, state: JobState = "done") -> None:
     """Nothing is left to do, or ("proved") nothing but to write the file anew."""
-    db.execute("UPDATE erasure SET state = ?, request = '', todo = '[]' WHERE id = ?", (state, job_id))
+    db.execute("UPDATE erasure SET state = ?, request = '', todo = '[]', sought = NULL WHERE id = ?", (state, job_id))
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # what was sought leaves the file now, not some day
 
 
 def refuse(db: Connection, job_id: int) -> None:

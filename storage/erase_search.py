@@ -8,6 +8,9 @@ every place of a file with the table at once.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ STEP = 16  # bytes from one piece of a text to the next: whatever is left of it 
 SHORTEST = 8  # bytes; what is shorter stands everywhere
 MOST = 400_000  # pieces held at once
 CHUNK = 1 << 20  # bytes looked at together
+_VECTOR = 0x80  # marks the length of a vector's piece
 _LEAST_BITS, _MOST_BITS = 16, 24
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -45,6 +49,29 @@ class Needles:
         self.texts = 0
         self.vectors = 0
         self.left_out = 0
+
+    def packed(self) -> bytes:
+        """All of it as one blob in which none of it stands: a random key, then everything under the key's stream."""
+        pieces = sorted(self._pieces)
+        head = struct.pack("<IIII", self.texts, self.vectors, self.left_out, len(pieces))
+        sizes = bytes(len(p) | (_VECTOR if p in self._of_vectors else 0) for p in pieces)
+        key = os.urandom(32)
+        return key + _disguised(key, head + sizes + b"".join(pieces))
+
+    @classmethod
+    def unpacked(cls, blob: bytes) -> Needles:
+        """The inverse of `packed`."""
+        data = _disguised(blob[:32], blob[32:])
+        made = cls()
+        made.texts, made.vectors, made.left_out, count = struct.unpack_from("<IIII", data)
+        at = 16 + count
+        for size in data[16:at]:
+            piece = data[at : at + (size & ~_VECTOR)]
+            made._pieces.add(piece)
+            if size & _VECTOR:
+                made._of_vectors.add(piece)
+            at += len(piece)
+        return made
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -155,6 +182,12 @@ class Needles:
             marks[(keys * _FACTOR) >> np.uint64(64 - bits)] = True
             self._index, self._marks, self._keys = index, marks, keys
         return self._index, self._marks, self._keys
+
+
+def _disguised(key: bytes, data: bytes) -> bytes:
+    stream = np.frombuffer(hashlib.shake_256(key).digest(len(data)), np.uint8)
+    mixed: bytes = (np.frombuffer(data, np.uint8) ^ stream).tobytes()
+    return mixed
 
 
 def _eights(piece: bytes) -> list[tuple[int, int]]:

@@ -198,6 +198,26 @@ class Store:
                 raise translate(error, self.path) from error
 
     @contextmanager
+    def emptying(self) -> Iterator[Transaction]:
+        """A transaction for taking everything away: freed pages are not zeroed, nor is it asked what refers to a row.
+
+        Whoever uses it writes the file anew afterwards (storage.erase_finish).
+        """
+        with self._lock:
+            self._check_open()
+            self._pragma(foreign_keys=False, secure_delete=False)
+            try:
+                with self.transaction() as tx:
+                    yield tx
+            finally:
+                self._pragma(foreign_keys=True, secure_delete=True)
+                self._index.clear()
+
+    def _pragma(self, **switches: bool) -> None:
+        for name, on in switches.items():
+            self._writer.execute(f"PRAGMA {name} = {'ON' if on else 'OFF'}")
+
+    @contextmanager
     def snapshot(self, until: Us | None = None) -> Iterator[Snapshot]:
         """Read the memory as known at `until` (all of it when None); never blocks the writer."""
         with self._reading() as db:

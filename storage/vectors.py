@@ -30,7 +30,9 @@ def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
     if any(data):
         db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
         near, coarse = NEAR[table], squeeze(np.frombuffer(data, dtype="<f4"))
-        db.execute(f"INSERT INTO {near}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v", (row, coarse))
+        db.execute(
+            f"INSERT INTO {near}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v", (row, coarse)
+        )
 
 
 def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> dict[int, Vector]:

@@ -59,8 +59,7 @@ def forget(
         typer.confirm("Forget it for good?", abort=True, err=True)
     report = device.call("forget", **wish.to_json()) if device is not None else _directly(path, wish)
     say(report, as_json, _lines(report))
-    looked = report["looked_for"]
-    if report["waiting"] or (looked is not None and not report["done"]):
+    if not report["done"]:
         raise typer.Exit(1)
 
 
@@ -197,10 +196,9 @@ def _lines(report: dict[str, Any]) -> list[str]:
     if report["log_lines"]:
         lines.append(f"Dropped: {report['log_lines']} lines of the log.")
     looked = report["looked_for"]
-    if looked is not None:
-        where = f"{looked['files']} files ({looked['megabytes']} MB)"
-        told = f"{looked['texts']} texts and {looked['vectors']} vectors in {where}"
-        lines.append(f"Looked for {told}: " + ("; ".join(looked["found"]) or "nothing is left."))
+    where = f"{looked['files']} files ({looked['megabytes']} MB)"
+    told = f"{looked['texts']} texts and {looked['vectors']} vectors in {where}"
+    lines.append(f"Looked for {told}: " + ("; ".join(looked["found"]) or "nothing is left."))
     if report["waiting"]:
         lines.append(f"Not finished: {report['waiting']}; it is finished at the next start.")
     lines.append(f"Not reached: {'; '.join(report['not_reached'])}.")

@@ -26,7 +26,6 @@ from edge.memory.text import lemma, words
 from storage import Store, Transaction
 from storage.erase import Deleted, Marks
 from storage.erase_jobs import Job
-from storage.erase_search import Needles
 from storage.records import Caption, Entity, Episode, Intention, Moment, Window
 from storage.vectors import Vector
 
@@ -118,11 +117,10 @@ class Plan:
 
 @dataclass(slots=True)
 class Forgotten:
-    """What an erasure has taken from the rows; `needles` is what to look for in the files now."""
+    """What an erasure has taken from the rows."""
 
     job: Job
     plan: dict[str, float]
-    needles: Needles
 
 
 def last(seconds: float, now: int) -> Wish:
@@ -180,16 +178,16 @@ def take_rows(store: Store, job: Job, embed: Embed | None, memory: Memory) -> Fo
     Without `embed` what is written anew is found by its words alone.
     """
     wish = Wish.from_json(job.request)
-    with store.transaction() as tx:
+    with store.emptying() if wish.kind == "all" else store.transaction() as tx:
         made = plan(tx, wish)
         if wish.kind == "all":
             deleted = tx.erase.delete_all()
         else:
             deleted = _Taking(tx, made, embed or _speechless(store.space.dim), memory).run()
         tx.erase.rows_gone(job.id, deleted)
-        needles, counts = tx.erase.needles, made.counts()
+        counts = made.counts()
     job = replace(job, state="rows", request={}, files=tuple(sorted(set(deleted.files))), removed=deleted.rows)
-    return Forgotten(job, counts, needles)
+    return Forgotten(job, counts)
 
 
 class _Taking:

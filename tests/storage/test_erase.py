@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from storage_support import SPACE, US, grow, vector
 
-from storage import Store
+from storage import Store, erase_all
 from storage.erase import Deleted, Marks, unnamed
 from storage.erase_bytes import Scrubbed, files_of, prove, scrub
 from storage.erase_finish import NO_ROOM, finish, tidy
+from storage.erase_jobs import Job, sought
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Needles
 from storage.errors import StorageError, StoreUnwritable
@@ -28,6 +29,14 @@ def erase(store: Store, windows: set[int], episodes: dict[int, bool]) -> Needles
         tx.erase.delete()
         tx.erase.clean()
         return tx.erase.needles
+
+
+def emptied(store: Store) -> Job:
+    """Everything taken away, the bytes still to be scrubbed."""
+    with store.emptying() as tx:
+        number = tx.erase.ask(5 * US, "all", {"kind": "all"})
+        tx.erase.rows_gone(number, tx.erase.delete_all())
+    return store.erasures()[0]
 
 
 def test_every_table_follows_or_is_exempt_with_a_reason(tmp_path: Path) -> None:
@@ -141,9 +150,10 @@ def test_a_large_file_is_written_anew_only_where_something_is_found(
             number = tx.erase.ask(5 * US, "range", {})
         needles = erase(store, windows, dict.fromkeys(touched, True))
         with store.transaction() as tx:
+            tx.erase.needles = needles
             tx.erase.rows_gone(number, Deleted())
-        end = finish(store, store.erasures()[0], needles, None)
-        assert end.done and end.proof is not None and end.proof.found == []
+        end = finish(store, store.erasures()[0], None)
+        assert end.done and end.proof.found == []
         assert end.proof.vectors > 0 and not end.scrubbed.vacuumed
         assert store.erasures() == [], "it is proved"
         assert (tidy(store), tidy(store)) == (1, 0), "and written anew in a quiet hour, once"
@@ -159,39 +169,106 @@ def test_without_room_to_write_anew_it_waits_or_is_proved(tmp_path: Path, monkey
     monkeypatch.setattr("storage.erase_finish.scrub", no_room)
     with Store.open(tmp_path / "m.db", space=SPACE) as store:
         grow(store, 6, 30)
+        with store.snapshot() as snapshot:
+            windows = {w.id for w in snapshot.trace.windows()}
+            touched = {e.id for w in windows if (e := snapshot.episodes.of_window(w)) is not None}
         with store.transaction() as tx:
-            number = tx.erase.ask(5 * US, "all", {"kind": "all"})
-            tx.erase.rows_gone(number, tx.erase.delete_all())
-            needles = tx.erase.needles
-        job = store.erasures()[0]
-        end = finish(store, job, None, None)
-        assert not end.done and end.scrubbed.waiting == NO_ROOM and store.erasures() == [job]
-        end = finish(store, job, needles, None)
-        assert end.done and end.proof is not None and end.proof.found == [] and store.erasures() == []
+            number = tx.erase.ask(4 * US, "range", {})
+        needles = erase(store, windows, dict.fromkeys(touched, True))
+        with store.transaction() as tx:
+            tx.erase.needles = needles
+            tx.erase.rows_gone(number, Deleted())
+        end = finish(store, store.erasures()[0], None)
+        assert end.done and end.proof.found == [] and store.erasures() == [], "what was deleted row by row is zeros"
         with pytest.raises(StoreUnwritable):
             tidy(store)
+        grow(store, 7, 30, ("three", "four"))
+        job = emptied(store)
+        end = finish(store, job, None)
+        assert not end.done and end.scrubbed.waiting == NO_ROOM and store.erasures() == [job]
+        assert end.proof.found, "tables that were dropped are still there to the byte"
+        monkeypatch.undo()
+        assert finish(store, job, None).done and store.erasures() == []
 
 
 def test_it_waits_for_readers_and_is_finished_later(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     with Store.open(path, space=SPACE) as store:
         grow(store, 2, 30)
-        with store.transaction() as tx:
-            number = tx.erase.ask(5 * US, "all", {"kind": "all"})
-            gone = tx.erase.delete_all()
-            tx.erase.rows_gone(number, gone)
-            needles = tx.erase.needles
-        job = store.erasures()[0]
+        job = emptied(store)
         assert job.request == {} and job.removed["window"] == 30
         with store.exclusive() as db:
             db.execute("PRAGMA busy_timeout = 50")
         with Store.open(path, read_only=True) as other, other.snapshot() as snapshot:
             assert snapshot.trace.count() == 0
-            end = finish(store, job, needles, KeyframeFolder(tmp_path / "frames"))
+            end = finish(store, job, KeyframeFolder(tmp_path / "frames"))
             assert not end.done and end.scrubbed.waiting
-        end = finish(store, job, None, None)
-        assert end.done and end.proof is None
+        assert finish(store, job, None).done
         assert store.erasures() == []
+
+
+def test_whoever_finishes_it_looks_for_the_same(tmp_path: Path) -> None:
+    """Killed after the rows went: the next process has nothing of what was asked for, and proves it all the same."""
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE) as store:
+        grow(store, 3, 40)
+        with store.snapshot() as snapshot:
+            texts = {i.text for w in snapshot.trace.windows() for i in (*w.captions, *w.speech) if len(i.text) > 12}
+        job = emptied(store)
+        wanted = Needles.unpacked(sought(store._writer, job.id))
+        assert wanted.texts > 100 and wanted.vectors > 40
+    with Store.open(path) as store:
+        (again,) = store.erasures()
+        with store.exclusive() as db:
+            assert prove(db, wanted, files_of(path)).found, "not written anew yet"
+        end = finish(store, again, None)
+        assert end.done and end.proof.found == []
+        assert (end.proof.texts, end.proof.vectors, end.proof.pieces) == (wanted.texts, wanted.vectors, len(wanted))
+        assert store._writer.execute("SELECT sought FROM erasure").fetchall() == [(None,)]
+        assert not any(text.encode() in file.read_bytes() for file in files_of(path) for text in texts)
+
+
+def test_needles_are_kept_in_a_disguise() -> None:
+    needles = Needles()
+    needles.add_text("Ada puts the blue envelope under the third flower pot.")
+    needles.add_vector(np.arange(64, dtype="<f4").tobytes())
+    needles.left_out = 3
+    blob = needles.packed()
+    assert not needles.inside(blob) and blob != needles.packed()
+    again = Needles.unpacked(blob)
+    assert again.pieces() == needles.pieces() and (again.texts, again.vectors, again.left_out) == (1, 1, 3)
+    assert again.holds_vector(again.pieces()) and Needles.unpacked(Needles().packed()).pieces() == set()
+
+
+@pytest.mark.parametrize("sample", [10_000, 7])
+def test_emptied_it_is_like_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: int) -> None:
+    """Its schema, and what it does from then on; another process that has read it does not mix old and new."""
+    monkeypatch.setattr(erase_all, "SAMPLE", sample)
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE) as store, Store.open(path, read_only=True) as other:
+        before = sorted(store.schema())
+        grow(store, 8, 70)
+        for reader in (store, other):
+            with reader.snapshot() as snapshot:
+                assert snapshot.search("item", "red door")
+        job = emptied(store)
+        end = finish(store, job, None)
+        assert end.done and end.proof.found == [] and (end.proof.left_out > 0) == (sample == 7)
+        assert job.removed["item"] > 70 and end.proof.texts > 7
+        assert sorted(store.schema()) == before and store.integrity() == []
+        for name in ("foreign_keys", "secure_delete"):
+            assert store._writer.execute(f"PRAGMA {name}").fetchone() == (1,)
+        for reader in (store, other):
+            with reader.snapshot() as snapshot:
+                assert snapshot.search("item", "red door") == [] and snapshot.trace.count() == 0
+        grow(store, 9, 40)
+        with Store.open(tmp_path / "n.db", space=SPACE) as fresh:
+            grow(fresh, 9, 40)
+            assert list(store.dump()) == list(fresh.dump())
+            with fresh.snapshot() as a, store.snapshot() as b, other.snapshot() as c:
+                hits = a.search("item", "red door")
+                assert hits and hits == b.search("item", "red door") == c.search("item", "red door")
+        assert store.integrity() == []
 
 
 def test_a_needle_is_found_wherever_it_lies(tmp_path: Path) -> None:

@@ -62,7 +62,9 @@ def test_it_finds_what_fts_finds(seed: int) -> None:
     rng = random.Random(seed)
     with Store.open(None, space=SPACE) as store:
         told(store, rng, rng.randint(1, 60))
-        store._writer.execute("CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize='porter unicode61 remove_diacritics 2')")
+        store._writer.execute(
+            "CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize='porter unicode61 remove_diacritics 2')"
+        )
         store._writer.execute("INSERT INTO said(rowid, text) SELECT id, text FROM item")
         for _ in range(12):
             wanted, kinds = expression(rng), rng.sample(("caption", "event", "text", "speech"), rng.randint(1, 4))
