@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from edge.config import Domain
@@ -41,6 +42,8 @@ BATCH = 10  # candidates judged together (GROVE)
 # Tokens are bounded by the schemas; the figures given to a model are for one that writes letter by letter.
 LEAST_KNOWN = 0.5  # share of a summary's content words that its windows must hold
 SENTENCES = 5  # of a summary at most
+LONG = 36  # words of a sentence beyond which it is a list
+COUNTED = 4  # numbers in a row that may still be chosen
 MAIN = 5  # things that a summary has to name
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 WEIGHT = {"core": 0.85, "detail": 0.5, "context": 0.3}
@@ -106,6 +109,10 @@ class Consolidator:
             part = moments[start : start + MOMENTS]
             answer = self._ask(moments_messages(subject, part, self.domain), moments_schema(len(part)), 200)
             if answer is None:
+                judged += [(m.role, m.weight) for m in part]
+                continue
+            if _counts_off(answer["core"]):
+                self.health.ungrounded += 1
                 judged += [(m.role, m.weight) for m in part]
                 continue
             usable = True
@@ -219,7 +226,20 @@ def _told_once(text: str, most: int) -> str:
     parts = [p for p in _SENTENCE.split(_clean(text)) if p]
     if len(parts) > 1 and parts[-1][-1] not in ".!?":
         parts.pop()
-    return " ".join(list(dict.fromkeys(parts))[:most])
+    return " ".join(_brief(part) for part in list(dict.fromkeys(parts))[:most])
+
+
+def _brief(told: str) -> str:
+    """A sentence that lists act after act, ended at a comma; the description holds them all."""
+    if len(told.split()) <= LONG:
+        return told
+    start = " ".join(told.split()[:LONG])
+    return start[: start.rfind(",")].rstrip() + "." if "," in start else told
+
+
+def _counts_off(core: Sequence[int]) -> bool:
+    """Whether an answer only counts (1, 2, 3, ...) where it should choose."""
+    return len(core) > COUNTED and all(b - a == 1 for a, b in pairwise(core))
 
 
 def _clean(text: str) -> str:

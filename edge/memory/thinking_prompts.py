@@ -83,7 +83,7 @@ def moments_messages(subject: str, moments: Sequence[Moment], domain: Domain = "
 def moments_schema(count: int) -> dict[str, Any]:
     """The answer to `moments_messages` for so many moments."""
     number = {"type": "integer", "minimum": 1, "maximum": count}
-    most = {"type": "array", "items": number, "maxItems": max(1, min(count, 12))}
+    most = {"type": "array", "items": number, "maxItems": max(1, min(count, 12))}  # a small model counts on and on
     return {
         "type": "object", "properties": {"core": most, "context": most}, "required": ["core", "context"],
     }  # fmt: skip
@@ -91,7 +91,10 @@ def moments_schema(count: int) -> dict[str, Any]:
 
 def match_messages(episode: Episode, candidates: Sequence[Pattern], domain: Domain = "daily") -> list[Message]:
     """Ask which candidate a new episode belongs to; they are numbered from 1."""
-    listed = "\n".join(f"{i + 1}. {c.kind}: {c.title}. {c.summary[:240]}" for i, c in enumerate(candidates))
+    listed = "\n".join(
+        f"{i + 1}. {c.kind}, last {_ago(episode.t_start - c.known)} before: {c.title}. {c.summary[:240]}"
+        for i, c in enumerate(candidates)
+    )
     when = local(episode.t_start, episode.offset_s).strftime("%A %H:%M")
     return [
         Message("system", DOMAINS[domain].match),
@@ -172,6 +175,14 @@ def lines_of(window: Window) -> list[str]:
 
 def _when(episode: Episode) -> str:
     return local(episode.t_start, episode.offset_s).strftime("%a %Y-%m-%d %H:%M")
+
+
+def _ago(us: int) -> str:
+    """A time that has passed, in the largest unit that tells it."""
+    minutes = max(0, round(us / 60 / US))
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{round(minutes / 60)} h" if minutes < 36 * 60 else f"{round(minutes / 1440)} days"
 
 
 def _fitted(lines: Sequence[str]) -> str:

@@ -118,6 +118,17 @@ def test_a_summary_replaces_the_words_and_keeps_what_is_exact() -> None:
     assert (texts.description, texts.place) == (by_rules.description, by_rules.place)
 
 
+def test_a_sentence_that_lists_every_act_is_ended_at_a_comma() -> None:
+    windows = [window(0, *(f"take thing{n}" for n in range(30)))]
+    listing = f"The wearer takes {', takes '.join(f'thing{n}' for n in range(30))}."
+    said = {"subject": "Taking things", "summary": listing, "keywords": ["thing"]}
+    texts = Consolidator(Teller(said)).summarise(windows, episodes.write(windows))
+    assert texts is not None
+    told = texts.summary.split(" Also there")[0]
+    assert len(told.split()) <= 36
+    assert told.endswith("thing16.")
+
+
 def test_main_things_that_a_summary_leaves_out_are_named() -> None:
     windows = [window(n, "stir soup", "take spoon", "add salt") for n in range(3)]
     assert main_things(windows) == ("salt", "soup", "spoon")
@@ -148,6 +159,9 @@ def test_moments_get_the_role_the_model_gives_them() -> None:
     assert judged[:5] == [("detail", 0.5), ("core", 0.85), ("core", 0.85), ("context", 0.3), ("detail", 0.5)]
     assert judged[40:] == [("detail", 0.4)] * 5  # their batch had no usable answer
     assert Consolidator(Teller(OutputError("?"))).weigh("x", own[:3]) is None
+    counting = Consolidator(Teller({"core": [1, 2, 3, 4, 5, 6], "context": []}))
+    assert counting.weigh("x", own[:8]) is None, "to count is not to choose"
+    assert counting.health.ungrounded == 1
 
 
 def test_a_fact_needs_words_that_were_said() -> None:
