@@ -26,6 +26,7 @@ from storage.index_text import counted
 
 SEAL = 2048
 STEP = 8
+FEW = 256  # vectors that are spread to floats at once: what is held for a moment is kept from growing with SEAL
 SPAN = 32 * SEAL  # rows, and the reach of ids, of a merged segment: positions are 16 bits
 _PACKED_MOST = STEP * SEAL
 
@@ -195,7 +196,7 @@ def _coded(near: list[bytes | None]) -> dict[str, Array]:
     if not held:
         return {"blank": np.ones(len(near), dtype=bool)}
     columns: dict[str, Array] = {}
-    parts = [codes(spread([near[i] or b"" for i in held[at : at + SEAL]])[0]) for at in range(0, len(held), SEAL)]
+    parts = [codes(spread([near[i] or b"" for i in held[at : at + FEW]])[0]) for at in range(0, len(held), FEW)]
     made: Codes = np.concatenate(parts, axis=1)
     if len(held) < len(near):
         blank = np.ones(len(near), dtype=bool)

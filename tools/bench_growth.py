@@ -17,7 +17,7 @@ and one in the end:
 `ratio` is the last day's cost in the long memory over its cost in the fresh one (`ms_fresh`).  RSS is what the process
 holds in memory; `own` leaves out the pages of files mapped into it, which are those of the embedding's table that were
 ever looked up (16 MB when all were) and which the system takes back when it needs them.  Both are compared after the
-third day, when caches have filled, and after the last but one: the last has two memories open.
+fifth day, when caches have filled, and after the last but one: the last has two memories open.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tools.corpus import TRACES
 
 DAY_US = 86_400 * US
 LEAST = 30  # windows of a day; fewer tell no cost
-WARM = 3  # days until caches have filled
+WARM = 5  # days until caches have filled
 AGAIN = 5  # the first day's material comes back after so many days
 DEFAULT = ("adl", "cc4d")
 
