@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from edge.clock import US
-from edge.proactive.procedures import KnownError, Procedure
+from edge.proactive.procedures import KnownError, Procedure, sort_of
 from edge.retrieval.words import content
 from storage.records import Item
 
 Happening: TypeAlias = Literal["step", "finished", "missing", "idle"]
 
 PAUSE_US = 1800 * US  # after so long without a doing the procedure is over
-WAIT_US = 35 * US  # a step that was passed over may still be on its way for so long
+WAIT_US = 20 * US  # a step that was passed over may still be on its way for so long
 IDLE_US = 10 * US
 SURE = 0.6  # how well doings must fit to tell which procedure is under way
-POINT_US = 12 * US  # two steps that end so close together want one word about what comes next
+POINT_US = 30 * US  # two steps that end so close together, none begun between them, want one word about what comes next
 NAMES = 2  # so many different steps tell it
 RECENT = 4
 MUDDLED = 1 / 3  # from this share of steps done late on, an order is not kept at all
@@ -105,7 +105,9 @@ class Following:
             if until - event.t >= WAIT_US:
                 run.waiting.remove(event)
                 undone = tuple(i for i in event.undone if i not in run.so_far)
-                if undone and run.lates <= MUDDLED * len(run.done):  # who does much out of order has rarely forgotten
+                if run.lates > MUDDLED * len(run.done):  # who does much out of order has rarely forgotten
+                    undone = tuple(i for i in undone if sort_of(run.procedure.steps[i]) == "addition")
+                if undone:
                     found.append(Event("missing", event.t, event.refs, event.step, event.text, undone))
         last = run.last
         if (
@@ -186,7 +188,9 @@ class Following:
         event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late, fault)
         run.lates += late
         lacking = run.procedure.needs[step] - run.so_far  # further back too: what was skipped may have had a need
-        new = tuple(sorted(lacking - run.asked))
+        new = tuple(
+            i for i in sorted(lacking - run.asked) if sort_of(run.procedure.steps[i]) != "preparation"
+        )  # what is made ready is made ready when it is needed, and seldom forgotten
         if new:
             run.asked.update(new)
             run.waiting.append(Event("missing", doing.t, (doing.ref,), step, doing.text, new))
@@ -207,7 +211,8 @@ class Following:
             if match is None:
                 return []
             step = match[0]
-        if doing.t - run.pointed < POINT_US:
+        begun = run.last is not None and run.last.t > run.pointed
+        if doing.t - run.pointed < POINT_US and not begun:
             return []
         run.pointed = doing.t
         return [Event("finished", doing.t, (doing.ref,), step, text)]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
@@ -194,6 +194,37 @@ def difference(asked: str, done: str) -> Difference:
     if not added:
         return Difference((), ())
     return Difference(missing, added)
+
+
+Sort: TypeAlias = Literal["addition", "preparation", "other"]
+_ADDS = frozenset(
+    key(w)
+    for w in """add season sprinkle drizzle spread coat brush splash garnish top dust grease oil apply attach insert fit
+    fasten tighten screw glue label seal sign enter cover""".split()
+)
+_READIES = frozenset(
+    key(w)
+    for w in """chop mince cut slice peel dice grate shred crush squeeze crack whisk beat spiralize grind measure weigh wash
+    rinse take fetch gather get unpack sort""".split()
+)
+_CLAUSES = re.compile(r"[,.;:(]\s*|\s+(?:and|then)\s+")
+
+
+@lru_cache(maxsize=4096)
+def sort_of(step: str) -> Sort:
+    """What kind of step it is: one that puts something in or on (passed over, it is most often forgotten for good), one
+    that makes something ready (which is then done late, when it is needed), or neither.
+    """
+    low = step.lower()
+    verbs = [_verb(clause) for clause in _CLAUSES.split(low)]
+    if any(v in _ADDS for v in verbs) or re.search(r"\b(?:mix|stir) in\b", low):
+        return "addition"
+    return "preparation" if verbs[0] in _READIES else "other"
+
+
+def _verb(clause: str) -> str:
+    words = [w for w in tokens(clause) if w == "apply" or not (w.endswith("ly") or w in ("then", "once", "to"))]
+    return key(words[0]) if words else ""
 
 
 _UNITS = frozenset(

@@ -16,7 +16,7 @@ from edge.messages import ServiceDecided
 from edge.proactive.alerts import PROCEDURE_SPANS, alert
 from edge.proactive.evaluate import cut, evaluate
 from edge.proactive.notifier import At, State, decide
-from edge.proactive.procedures import KnownError, difference, load, make
+from edge.proactive.procedures import KnownError, difference, load, make, sort_of
 from edge.proactive.screening import Proactive
 from edge.recorder import to_line
 from models.backends.fake import HashEmbedding
@@ -218,6 +218,57 @@ def test_an_error_that_came_with_the_procedure_is_said_with_its_remedy_and_recal
     assert "Last time here: put ground coffee into the pot." in [
         s.text for s, _ in decided if s.type == "memory_recall"
     ]
+
+
+@pytest.mark.parametrize(
+    ("step", "sort"),
+    [
+        ("Add 1/4 tsp salt to the pan", "addition"),
+        ("Measure and add 2 tsp of oil", "addition"),
+        ("Slowly sprinkle the cheese over it", "addition"),
+        ("Once the plate is clean, apply the label", "addition"),
+        ("Tighten the four screws", "addition"),
+        ("Mince the garlic", "preparation"),
+        ("Carefully measure the length of the board", "preparation"),
+        ("Microwave for 3 minutes", "other"),
+        ("Wait for the paint to dry", "other"),
+    ],
+)
+def test_steps_that_are_forgotten_are_told_from_those_that_come_late(step, sort):
+    assert sort_of(step) == sort
+
+
+SALAD = make(
+    "Salad",
+    ["Chop the cucumber", "Add salt to the bowl", "Mix the contents of the bowl", "Serve the salad"],
+    [("Chop the cucumber", "Mix the contents of the bowl"), ("Add salt to the bowl", "Mix the contents of the bowl"),
+     ("Mix the contents of the bowl", "Serve the salad")],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("done", "passed_over"),
+    [("Chop the cucumber", ["You passed over: add salt to the bowl."]), ("Add salt to the bowl", [])],
+)
+def test_what_is_made_ready_when_needed_is_not_called_passed_over(done, passed_over):
+    course = [doing(2, "begins making: Tea"), doing(8, done), doing(30, "Mix the contents of the bowl")]
+    _, decided = run(windows(course), tea=replace(SALAD, name="Tea"))
+    assert [s.text for s, d in decided if s.type == "task_reminder"] == passed_over
+
+
+def test_two_steps_that_end_together_get_one_word_about_what_is_next():
+    course = [
+        doing(2, "begins making: Tea"),
+        doing(5, "Boil 500 ml of water"),
+        doing(14, "Put 2 teaspoons of leaves into the pot"),
+        doing(25, "finished: Put 2 teaspoons of leaves into the pot"),
+        doing(45, "finished: Boil 500 ml of water"),
+    ]
+    _, decided = run(windows(course))
+    assert [s.text for s, _ in decided if s.type == "next_step_guidance"] == ["Next: pour the water into the pot."]
+    begun_between = [*course[:4], doing(30, "Pour the water into the pot"), course[4]]
+    _, decided = run(windows(begun_between))
+    assert len([s for s, _ in decided if s.type == "next_step_guidance"]) == 2
 
 
 def test_which_procedure_is_under_way_shows_after_two_steps():
