@@ -31,8 +31,10 @@ Start: TypeAlias = tuple[int, int]  # (microseconds UTC, UTC offset in seconds),
 
 
 def is_live(spec: str) -> bool:
-    """Whether a source spec names something that happens now: camera, a URL, or a device node."""
-    return spec == "camera" or is_url(spec) or spec.startswith("/dev/")
+    """Whether a source spec names something that happens now: camera, a URL, or a device node, there or not."""
+    if spec == "camera" or is_url(spec):
+        return True
+    return spec.startswith("/dev/") and not (Path(spec).is_file() or Path(spec).is_dir())  # as in /dev/shm
 
 
 def open_recorded(spec: str, config: Config, *, start: Start | None = None) -> VideoFile | ImageFolder:

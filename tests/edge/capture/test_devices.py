@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
@@ -230,6 +232,13 @@ def test_a_missing_camera_is_told_by_reading_the_source() -> None:
 )
 def test_what_counts_as_live(spec: str, live: bool) -> None:
     assert is_live(spec) is live
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no /dev/shm to write to")
+def test_a_recording_kept_in_memory_is_a_recording() -> None:
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".mp4") as file:
+        assert not is_live(file.name)
+        assert not is_live("/dev/shm")
 
 
 def test_frames_of_a_live_source_carry_the_capture_time() -> None:
