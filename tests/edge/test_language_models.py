@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -126,14 +127,15 @@ def internet_sockets(pids: set[int]) -> set[str]:
     """Lines of the kernel's tables of TCP, UDP and raw sockets that belong to these processes."""
     inodes: set[str] = set()
     for pid in pids:
-        for fd in Path(f"/proc/{pid}/fd").glob("*"):
-            try:
-                target = str(fd.readlink())
-            except OSError:
-                continue
-            if target.startswith("socket:["):
-                inodes.add(target[8:-1])
+        with suppress(OSError):  # it has ended
+            for fd in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    target = str(fd.readlink())
+                    if target.startswith("socket:["):
+                        inodes.add(target[8:-1])
     lines: set[str] = set()
+    if not inodes:
+        return lines
     for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6", "icmp"):
         path = Path(f"/proc/net/{table}")
         if path.exists():
@@ -159,14 +161,17 @@ def watched(arguments: Sequence[str], env: dict[str, str], folder: Path) -> tupl
     stop = threading.Event()
 
     def look() -> None:
-        while not stop.wait(0.02):
+        while not stop.wait(0.05):
             seen.update(internet_sockets(descendants(process.pid)))
 
     looker = threading.Thread(target=look)
     looker.start()
-    out, _ = process.communicate(timeout=300)
-    stop.set()
-    looker.join()
+    try:
+        out, _ = process.communicate()
+    finally:
+        process.kill()
+        stop.set()
+        looker.join()
     told = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     return process.returncode, out, told + sorted(seen)
 
