@@ -24,7 +24,7 @@ def now_us() -> int:
     return time.monotonic_ns() // 1_000
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 15.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
     end, pause = now_us() + seconds * 1e6, threading.Event()
     while not condition():
         assert now_us() < end, "it never happened"
@@ -86,13 +86,13 @@ class Both:
     def end_host(self) -> None:
         self.host_stop.set()
         self.glasses.wake()
-        self.host.join(10)
+        self.host.join(60)
         self.glasses.close()
 
     def close(self) -> None:
         self.end_host()
         self.stop.set()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive() and not self.host.is_alive()
 
 
@@ -115,7 +115,7 @@ def test_state_follows_the_device_and_is_unknown_without_it(both) -> None:
     pair.sim.do("mute")
     wait_for(lambda: pair.glasses.state().muted)
     pair.stop.set()
-    pair.thread.join(10)
+    pair.thread.join(60)
     wait_for(lambda: not pair.glasses.state().connected)
     state = pair.glasses.state()
     assert (state.percent, state.worn, state.muted) == (None, None, True)

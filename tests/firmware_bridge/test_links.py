@@ -30,7 +30,7 @@ def now_us() -> int:
     return time.monotonic_ns() // 1_000
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
     end = now_us() + seconds * 1e6
     pause = threading.Event()
     while not condition():
@@ -40,7 +40,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 10.0) -> None:
 
 def read_all(link: Link, size: int) -> bytes:
     data = b""
-    while len(data) < size and select.select([link.fileno()], [], [], 5)[0]:
+    while len(data) < size and select.select([link.fileno()], [], [], 60)[0]:
         data += link.read()
     return data
 
@@ -69,7 +69,7 @@ class Host:
     def close(self) -> None:
         self.stop.set()
         self.endpoint.wake()
-        self.thread.join(10)
+        self.thread.join(60)
         self.endpoint.dispose()
         assert not self.thread.is_alive()
 
@@ -85,7 +85,7 @@ class Glasses:
 
     def close(self) -> None:
         self.stop.set()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
 
@@ -105,7 +105,7 @@ def closing() -> Iterator[Callable]:
 def test_serial_over_a_pty_survives_unplugging(closing, tmp_path: Path) -> None:
     alias = tmp_path / "glasses"
     glasses = closing(Glasses(PtyLink(alias=alias), worn=True))
-    assert glasses.open.wait(5)
+    assert glasses.open.wait(60)
     host = closing(Host(SerialLink(str(alias))))
     wait_for(lambda: host.messages(p.Worn))
     host.endpoint.send(p.SetLed(p.Led.RECORDING, p.LedMode.ON, 0))
@@ -125,7 +125,7 @@ def test_serial_over_a_pty_survives_unplugging(closing, tmp_path: Path) -> None:
 def test_a_host_that_comes_back_finds_the_same_terminal(closing) -> None:
     link = PtyLink()
     glasses = closing(Glasses(link))
-    assert glasses.open.wait(5)
+    assert glasses.open.wait(60)
     for nonce in (5, 900):
         host = Host(PtyLink(link.path), nonce)
         wait_for(lambda host=host: host.messages(p.Battery))
@@ -255,7 +255,7 @@ def test_a_handler_may_answer_and_may_commit_later(closing) -> None:
     wait_for(lambda: len(glasses.sim.engine.memory.restored.queued) < 6)
     stop.set()
     endpoint.wake()
-    thread.join(10)
+    thread.join(60)
     endpoint.dispose()
 
 

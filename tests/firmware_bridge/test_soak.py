@@ -62,7 +62,7 @@ def test_the_example_client_handshakes_reports_and_obeys() -> None:
         finally:
             stop.set()
             endpoint.wake()
-            thread.join(10)
+            thread.join(60)
             endpoint.dispose()
             client.kill()
     assert got[0] == p.Worn(0, True) and got[1].kind == p.GestureKind.TAP

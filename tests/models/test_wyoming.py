@@ -55,7 +55,7 @@ def service(answer: Callable[[Any, Any], None]) -> Iterator[str]:
         thread.start()
         yield f"wyoming://127.0.0.1:{server.getsockname()[1]}"
         server.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
+    thread.join(60)
 
 
 def test_a_recogniser() -> None:

@@ -161,7 +161,7 @@ def test_a_scripted_day_of_the_simulated_glasses_drives_a_running_device(
             wrong += [(expected["at_s"], k, v, seen[k]) for k, v in expected.items() if k in seen and seen[k] != v]
         assert not wrong
         client.call("stop")
-        device.wait(10)
+        device.wait(60)
     finally:
         for process in (device, simulator):
             process.kill()

@@ -112,7 +112,7 @@ class Running:
 
     def end(self) -> list[RawWindow]:
         self.stop.set()
-        self.thread.join(5)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         out = []
         while isinstance(window := self.queue.get(0), RawWindow):
@@ -138,7 +138,7 @@ def run() -> Iterator[Callable[..., Running]]:
     yield start
     for running in made:
         running.stop.set()
-        running.thread.join(10)
+        running.thread.join(60)
 
 
 def test_a_camera_killed_and_back_leaves_a_gap_and_goes_on(camera: Camera, run: Callable[..., Running]) -> None:

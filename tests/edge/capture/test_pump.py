@@ -48,25 +48,25 @@ def test_the_newest_wins_and_closing_releases() -> None:
     def act(closed: threading.Event, n: int) -> None:
         if n == 1000:
             full.set()
-            closed.wait(10)
+            closed.wait(60)
 
     driver = Counter(act)
     pump = Pump(lambda: driver, lambda n: n)
     pump.open(STOP)
-    assert full.wait(10)
+    assert full.wait(60)
     assert pump.read(0) == 999
     assert pump.read(0) is None
     pump.close()
     pump.close()
-    assert driver.released.wait(5)
+    assert driver.released.wait(60)
 
 
 def test_several_may_wait_in_order() -> None:
     full = threading.Event()
-    driver = Counter(lambda closed, n: (full.set(), closed.wait(10)) if n == 8 else None)
+    driver = Counter(lambda closed, n: (full.set(), closed.wait(60)) if n == 8 else None)
     pump = Pump(lambda: driver, lambda n: n * 10, keep=3)
     pump.open(STOP)
-    assert full.wait(10)
+    assert full.wait(60)
     assert [pump.read(0) for _ in range(4)] == [50, 60, 70, None]
     pump.close()
 
@@ -118,7 +118,7 @@ def test_a_driver_that_hangs_is_left_behind_and_not_piled_up() -> None:
     with pytest.raises(CameraError, match="hangs"):
         pump.open(STOP)
     free.set()
-    assert all(driver.released.wait(5) for driver in made[1:])  # the first only gave its name
+    assert all(driver.released.wait(60) for driver in made[1:])  # the first only gave its name
     while pump.hanging:
         STOP.wait(0.01)
     pump.open(STOP)

@@ -130,7 +130,7 @@ def test_stop_ends_a_waiting_service_and_keeps_what_was_begun(clip: Path) -> Non
     while service.health().last_sound_t is None:
         assert thread.is_alive()
     stop.set()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert [len(w.frames) for w in drain(queue)] == [1]
 

@@ -41,7 +41,7 @@ class Scripted:
         self.may_answer.set()
 
     def complete(self, messages, schema=None, options=None):
-        self.may_answer.wait(10)
+        self.may_answer.wait(60)
         self.asked.append(messages)
         role = next(r.name for r in ROLES if all(t in messages[0].content for t in r.types))
         answer = self.answers.get(role, {"services": []})

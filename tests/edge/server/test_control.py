@@ -30,7 +30,7 @@ def serving(path: Path, **handlers: Any) -> Iterator[ControlServer]:
         yield server
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -131,7 +131,7 @@ def test_a_slow_command_does_not_hold_up_the_others(tmp_path: Path) -> None:
     path, release = tmp_path / "control.sock", threading.Event()
 
     def slow(args: dict[str, Any]) -> dict[str, Any]:
-        return {"released": release.wait(10)}
+        return {"released": release.wait(60)}
 
     with serving(path, slow=slow), raw(path) as stream:
         stream.write(b'{"call": "slow"}\n')

@@ -32,12 +32,12 @@ def serving(snapshot: Any) -> Iterator[int]:
         yield port
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
 def get(port: int, path: str, token: str | None = TOKEN, method: str = "GET") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
         answer = connection.getresponse()

@@ -178,6 +178,6 @@ def test_without_a_model_it_says_so_and_nothing_else_stops(loader: Loader) -> No
         assert "wake-word file" in str(made.listener.health()["detail"])
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
     assert not thread.is_alive()
     assert made.clock.mono() > US

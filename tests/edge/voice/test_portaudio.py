@@ -145,13 +145,13 @@ def test_a_warning_waits_for_the_speaker_to_return(
         assert "no speaker" in str(service.health()["detail"])
         virtual_audio("start")  # type: ignore[operator]
         with virtual_audio.recording() as recorded:  # type: ignore[attr-defined]
-            assert service.drain(20)
+            assert service.drain(60)
             settle()
             assert level_db(recorded()) > -50
         assert service.health()["state"] == "ok"
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
         virtual_audio("start")  # type: ignore[operator]
 
 
@@ -249,7 +249,7 @@ def test_a_driver_that_hangs_costs_an_error_and_not_the_voice(monkeypatch: pytes
     with pytest.raises(AudioError, match="still takes no sound"):
         player.play([tone(440, 1.0)], NEVER)
     release.set()
-    player._writer.join(5)  # type: ignore[union-attr]
+    player._writer.join(60)  # type: ignore[union-attr]
     assert player.play([tone(440, 0.2)], NEVER).complete
     assert player.problem == ""
     player.close()
