@@ -20,18 +20,17 @@ _EIGHT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder
 _HEAD = np.dtype([("step", "<f4"), ("square", "<f4")])
 
 
-def squeeze(vector: Floats) -> bytes:
-    """One byte a dimension: the size of a step and the squared length (two float32), then int8 of shape (dim,)."""
-    step = float(np.abs(vector).max()) / 127.0
-    small = np.rint(vector / np.float32(step)).astype(np.int8)
-    head: bytes = np.array([(step, float(vector @ vector))], dtype=_HEAD).tobytes()
-    body: bytes = small.tobytes()
-    return head + body
+def squeeze(vectors: Floats) -> list[bytes]:
+    """Vectors (n, dim), none of them zero, at a byte a dimension.
 
-
-def squeeze_all(packed: list[bytes], dim: int) -> list[bytes]:
-    """The same for vectors as they are stored, little-endian float32."""
-    return [squeeze(np.frombuffer(data, dtype="<f4", count=dim)) for data in packed]
+    For each a blob: the size of a step and the squared length (two float32), then int8 of shape (dim,).
+    """
+    step = (np.abs(vectors).max(axis=1) / np.float64(127)).astype("<f4")
+    head = np.stack([step, np.einsum("ij,ij->i", vectors, vectors)], axis=1).astype("<f4")
+    small = np.rint(vectors / step[:, None]).astype(np.int8)
+    rows = np.concatenate((head.view(np.uint8), small.view(np.uint8)), axis=1)
+    data, width = rows.tobytes(), rows.shape[1]
+    return [data[at : at + width] for at in range(0, len(data), width)]
 
 
 def spread(rows: list[bytes]) -> tuple[Floats, Floats]:

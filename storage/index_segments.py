@@ -22,7 +22,7 @@ import numpy.typing as npt
 from storage.connect import Connection
 from storage.index_codes import Codes, codes, spread
 from storage.index_strata import GROUNDS, Ground
-from storage.index_text import counted
+from storage.index_text import occurrences
 
 SEAL = 2048
 STEP = 8
@@ -67,18 +67,8 @@ class Words:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Words:
         """Cut texts to terms: postings in the order of the alphabet, then of the rows."""
-        numbers: dict[str, int] = {}
-        held: list[int] = []
-        often: list[int] = []
-        sizes: list[int] = []
-        for text in texts:
-            bag = counted(text)
-            held += [numbers.setdefault(t, len(numbers)) for t in bag]
-            often += bag.values()
-            sizes.append(len(bag))
-        rows = np.repeat(np.arange(len(sizes), dtype=np.uint16), sizes)
-        counts = np.minimum(np.asarray(often, dtype=np.int64), 255).astype(np.uint8)
-        return cls._sorted(list(numbers), np.asarray(held, dtype=np.int64), rows, counts)
+        terms, held, rows, often = occurrences(list(texts))
+        return cls._sorted(terms, held, rows.astype(np.uint16), np.minimum(often, 255).astype(np.uint8))
 
     @classmethod
     def merged(cls, parts: Sequence[tuple[int, Words]]) -> Words:

@@ -10,10 +10,15 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import sqlcipher3
 
 from storage.connect import Connection
+
+Ints = npt.NDArray[np.int64]
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 MOST_TERMS = 64  # of a query
@@ -24,6 +29,8 @@ _LONGEST = 64  # characters of a term; what is longer is noise, and noise must n
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WORD = re.compile(rf"[{_DENSE}]+|(?:(?![{_DENSE}])[^\W_][\u0300-\u036f]*)+")
 _PLAIN = re.compile(r"[a-z0-9]+")  # the same where all is ASCII, at a quarter of the cost
+_PART = "\x1e"  # stands between texts that are cut together
+_PLAIN_OR_PART = re.compile(rf"[a-z0-9]+|{_PART}")
 _IS_DENSE = re.compile(rf"[{_DENSE}]")
 
 
@@ -35,6 +42,33 @@ def counted(text: str) -> dict[str, int]:
         for term in known.get(word) or _terms_of(word):
             found[term] = found.get(term, 0) + 1
     return found
+
+
+def occurrences(texts: Sequence[str]) -> tuple[list[str], Ints, Ints, Ints]:
+    """What `counted` says of many texts at once: the terms; and for each term of a text its number, the text's, how often.
+
+    Texts of ASCII alone, which most are, are cut together; each of their words is one term.
+    """
+    plain = [i for i, text in enumerate(texts) if text.isascii() and _PART not in text]
+    found = _PLAIN_OR_PART.findall(_PART.join(texts[i] for i in plain).lower())
+    numbers: dict[str, int] = {}
+    lookup = {
+        word: numbers.setdefault((_KNOWN.get(word) or _terms_of(word))[0], len(numbers))
+        for word in dict.fromkeys(found)
+        if word != _PART
+    }
+    lookup[_PART] = -1
+    held = np.fromiter(map(lookup.__getitem__, found), np.int64, len(found))
+    parts = held < 0
+    where = np.asarray(plain, dtype=np.int64)[np.cumsum(parts)[~parts]] if plain else held
+    keys, often = np.unique((where << 32) | held[~parts], return_counts=True)
+    rest = sorted(set(range(len(texts))).difference(plain))
+    more = [(i << 32 | numbers.setdefault(t, len(numbers)), n) for i in rest for t, n in counted(texts[i]).items()]
+    keys = np.concatenate((keys, np.asarray([k for k, _ in more], dtype=np.int64)))
+    often = np.concatenate((often, np.asarray([n for _, n in more], dtype=np.int64)))
+    order = np.argsort(keys)
+    keys, often = keys[order], often[order]
+    return list(numbers), keys & 0xFFFFFFFF, keys >> 32, often
 
 
 def terms(text: str) -> tuple[str, ...]:

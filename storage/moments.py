@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from storage import vectors
 from storage.connect import Connection
 from storage.corrections import Amend, unamended
@@ -69,27 +73,25 @@ class MomentWriter:
 
     def add(self, moment: Moment, vector: Vector) -> int:
         """Store a moment, under its own id if it has one; returns the id."""
-        row = self._db.execute(
+        return self.add_many([moment], np.asarray(vector)[None])[0]
+
+    def add_many(self, moments: Sequence[Moment], given: Vector) -> list[int]:
+        """Store moments with their vectors of shape (n, dim), each under its own id if it has one; returns the ids."""
+        free = self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM moment").fetchone()[0]
+        ids = [m.id or free + i for i, m in enumerate(moments)]
+        self._db.executemany(
             "INSERT INTO moment(id, episode_id, window_id, t, offset_s, text, keywords, role, weight, category, place, "
             "known, made_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                moment.id or None,
-                moment.episode_id,
-                moment.window_id,
-                moment.t,
-                moment.offset_s,
-                moment.text,
-                "\n".join(moment.keywords),
-                moment.role,
-                moment.weight,
-                moment.category,
-                moment.place,
-                moment.known,
-                moment.made_by,
+                (
+                    i, m.episode_id, m.window_id, m.t, m.offset_s, m.text, "\n".join(m.keywords), m.role, m.weight,
+                    m.category, m.place, m.known, m.made_by,
+                )
+                for i, m in zip(ids, moments, strict=True)
             ),
-        ).lastrowid
-        vectors.put(self._db, "moment_vec", int(row), vector, self._dim)
-        return int(row)
+        )  # fmt: skip
+        vectors.put_many(self._db, "moment_vec", ids, given, self._dim)
+        return ids
 
     def judge(self, moment_id: int, role: Role, weight: float) -> None:
         """Another judgement of what a stored moment is worth; its words and its time stay."""

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+import numpy as np
+
 from storage import vectors
 from storage.connect import Connection
 from storage.corrections import OWNER_ITEMS, Amend, unamended
@@ -324,6 +326,15 @@ class TraceWriter:
 
     def add(self, window: Window, vector: Vector) -> int:
         """Store a window with all its rows; returns its id.  Raises BadRecord when an item lies outside it."""
+        return self.add_many([window], np.asarray(vector)[None])[0]
+
+    def add_many(self, windows: Sequence[Window], given: Vector) -> list[int]:
+        """Store windows with their vectors of shape (n, dim); returns the ids.  Raises BadRecord like `add`."""
+        ids = [self._add(window) for window in windows]
+        vectors.put_many(self._db, "window_vec", ids, given, self._dim)
+        return ids
+
+    def _add(self, window: Window) -> int:
         if window.t_end - window.t_start > LONGEST_US:
             raise BadRecord("A window is longer than an hour: nothing was stored.")
         dated: tuple[Caption | Event | SeenText | Utterance, ...] = (
@@ -375,7 +386,6 @@ class TraceWriter:
             "INSERT INTO gap(recording_id, t_start, t_end, reason, window_id) VALUES (?, ?, ?, ?, ?)",
             [(recording_id, g.t_start, g.t_end, g.reason, window_id) for g in window.gaps],
         )
-        vectors.put(self._db, "window_vec", window_id, vector, self._dim)
         return window_id
 
     def recording(self, name: str, profile: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,23 +18,39 @@ Vector = npt.NDArray[np.float32]
 
 def pack(vector: Vector, dim: int) -> bytes:
     """Little-endian float32 bytes of a vector of shape (dim,).  Raises BadVector on a wrong length or a non-number."""
-    array = np.asarray(vector, dtype="<f4")
-    if array.shape != (dim,):
-        raise BadVector(f"A vector of shape {array.shape} does not fit this database, which holds ({dim},).")
+    return _checked(vector, (dim,)).tobytes()
+
+
+def _checked(vectors: Vector, shape: tuple[int, ...]) -> Vector:
+    array: Vector = np.asarray(vectors, dtype="<f4")
+    if array.shape != shape:
+        raise BadVector(f"Vectors of shape {array.shape} do not fit this database, which holds {shape}.")
     if not np.isfinite(array).all():
         raise BadVector("A vector holds NaN or infinity: the embedding model is broken; nothing was stored.")
-    return array.tobytes()
+    return array
 
 
 def put(db: Connection, table: str, row: int, vector: Vector, dim: int) -> None:
-    """Store one vector, and the coarse one that searches read; an all-zero one is left out: it never ranks."""
-    data = pack(vector, dim)
-    if any(data):
-        db.execute(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", (row, data))
-        near, coarse = NEAR[table], squeeze(np.frombuffer(data, dtype="<f4"))
-        db.execute(
-            f"INSERT INTO {near}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v", (row, coarse)
-        )
+    """Store one vector of shape (dim,); see put_many."""
+    put_many(db, table, [row], np.asarray(vector)[None], dim)
+
+
+def put_many(db: Connection, table: str, rows: Sequence[int], vectors: Vector, dim: int) -> None:
+    """Store vectors (n, dim), and the coarse ones that searches read; all-zero ones are left out: they never rank.
+
+    Raises BadVector on a wrong length or a non-number.
+    """
+    array = _checked(vectors, (len(rows), dim))
+    told = array.any(axis=1)
+    ids, array = [row for row, says in zip(rows, told, strict=True) if says], array[told]
+    if not ids:
+        return
+    exact = ((row, vector.tobytes()) for row, vector in zip(ids, array, strict=True))
+    db.executemany(f"INSERT INTO {table}(rowid, embedding) VALUES (?, ?)", exact)
+    db.executemany(
+        f"INSERT INTO {NEAR[table]}(id, v) VALUES (?, ?) ON CONFLICT(id) DO UPDATE SET v = excluded.v",
+        zip(ids, squeeze(array), strict=True),
+    )
 
 
 def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> dict[int, Vector]:

@@ -7,8 +7,10 @@ in a segment no longer holds.  The full-text tables of the first step, which thi
 
 from __future__ import annotations
 
+import numpy as np
+
 from storage.connect import Connection
-from storage.index_codes import squeeze_all
+from storage.index_codes import squeeze
 from storage.index_segments import settle
 from storage.index_strata import GROUNDS, Ground
 from storage.steps import full_text
@@ -61,8 +63,9 @@ def _fill(db: Connection, ground: Ground, dim: int) -> None:
         after = newest.fetchone()[0]
         if after is None:
             return
-        made = squeeze_all([data for _, data in rows], dim)
-        db.executemany(f"INSERT INTO {ground.near}(id, v) VALUES (?, ?)", zip([r[0] for r in rows], made, strict=True))
+        vectors = np.frombuffer(b"".join(r[1] for r in rows), dtype="<f4").reshape(-1, dim)
+        made = zip([r[0] for r in rows], squeeze(vectors), strict=True)
+        db.executemany(f"INSERT INTO {ground.near}(id, v) VALUES (?, ?)", made)
 
 
 _TABLES = """

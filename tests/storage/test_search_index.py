@@ -19,7 +19,7 @@ from storage.errors import BadRecord
 from storage.index_codes import codes, hamming, lean, spread, squeeze
 from storage.index_segments import Words, amiss
 from storage.index_strata import GROUNDS
-from storage.index_text import counted, terms
+from storage.index_text import counted, occurrences, terms
 from storage.records import Caption, Entity, Episode, Moment, Utterance, Window
 from storage.search_where import Where
 
@@ -259,7 +259,7 @@ def test_coarse_vectors_keep_the_order_of_near_and_far() -> None:
     rng = np.random.default_rng(1)
     vectors = rng.standard_normal((400, 256)).astype(np.float32)
     query = (vectors[7] + 0.4 * rng.standard_normal(256)).astype(np.float32)
-    restored, squares = spread([squeeze(v) for v in vectors])
+    restored, squares = spread(squeeze(vectors))
     assert np.abs(restored - vectors).max() < np.abs(vectors).max() / 120
     assert squares == pytest.approx((vectors * vectors).sum(axis=1), rel=1e-5)
     columns = codes(vectors)
@@ -271,6 +271,27 @@ def test_coarse_vectors_keep_the_order_of_near_and_far() -> None:
     assert hamming(opposite, opposite[:, 0])[1] == 256, "all bits differ: more than a byte can count"
 
 
+def test_many_texts_are_cut_as_each_alone() -> None:
+    rng = random.Random(4)
+    some = [
+        "the red Cups",
+        "washing, WASHED; washes",
+        "café",
+        "東京タワー",
+        "a\x1eb",
+        "",
+        "x" * 80,
+        "don't 2nd 2 2",
+        "Straße",
+    ]
+    texts = ["  ".join(rng.choices(some, k=rng.randint(0, 4))) for _ in range(200)]
+    names, held, rows, often = occurrences(texts)
+    bags: list[dict[str, int]] = [{} for _ in texts]
+    for term, row, n in zip(held.tolist(), rows.tolist(), often.tolist(), strict=True):
+        bags[row][names[term]] = n
+    assert bags == [counted(t) for t in texts]
+
+
 def test_words_survive_packing() -> None:
     words = Words.of(["red cup red", "", "blue cup", "cup " * 300, "東京"])
     again = Words.unpacked(words.packed())
@@ -278,6 +299,7 @@ def test_words_survive_packing() -> None:
         "blue": ([2], [1]), "cup": ([0, 2, 3], [1, 1, 255]), "red": ([0], [2]), "東": ([4], [1]), "京": ([4], [1]), "東京": ([4], [1]),
     }  # fmt: skip
     assert Words.unpacked(Words.of(["", ""]).packed()).get("cup") is None
+    assert Words.of([]).terms == {}
     both = Words.merged([(0, words), (5, Words.of(["green cup"]))])
     held = both.get("cup")
     assert held is not None
