@@ -1,10 +1,11 @@
 """Grows traces by rules, each in a process of its own, and reports the memory's shape; with --pairs, whether patterns are true.
 
-    python tools/report_memory.py TRACE_OR_FOLDER ... [--pairs] [--json]
+    python tools/report_memory.py TRACE_OR_FOLDER ... [--pairs] [--keep FOLDER] [--json]
 
 One row a recording: windows, episodes, moments and moments an episode, patterns and episodes a pattern, the share of
 the episodes that the largest pattern holds, how many patterns are routines, how many patterns the first and the second
-half of the episodes opened (growth flattens when the second is fewer), seconds of growth an hour of recording, peak MB.
+half of the episodes opened (growth flattens when the second is fewer), CPU seconds of growth an hour of recording, peak
+MB.  With --keep the memories stay in that folder, each under its recording's name.
 
 --pairs judges the grouping on traces that name their activities, by events of an action "start ..." and, where they
 end before the recording does, "finish ...":
@@ -44,15 +45,15 @@ DAYS = 5  # a typical time is asked of what was seen on that many days
 
 
 def grow(trace: Path, store: Store, embed: Any, config: Config) -> float:
-    """Grow a whole trace; returns the seconds that growth took."""
+    """Grow a whole trace; returns the CPU seconds that growth took."""
     growth = Growth(store, embed, config.memory)
     interval = config.memory.growth(config.memory.profile).frame_interval_s
     spent = 0.0
     for window in read_trace(trace, interval):
-        begun = time.perf_counter()
+        begun = time.process_time()
         growth.idle(window.t_start)
         growth.step(window)
-        spent += time.perf_counter() - begun
+        spent += time.process_time() - begun
     growth.end()
     return spent
 
@@ -159,19 +160,25 @@ def typical_times(
     return off
 
 
-def one(job: tuple[str, bool]) -> dict[str, Any]:
-    """Grow one trace into a database file and report."""
+def one(job: tuple[str, bool, str]) -> dict[str, Any]:
+    """Grow one trace into a memory, on disk when a folder is given, and report; what was there under its name goes."""
     trace = Path(job[0])
+    name = trace.name.removesuffix(".trace.jsonl")
+    path = Path(job[2]) / f"{name}.db" if job[2] else None
+    if path is not None:
+        for old in path.parent.glob(f"{path.name}*"):
+            if old.is_file():
+                old.unlink()
     model = Engines(Config()).text_embedding()
     checked = check_trace(trace)
     config = Config(memory={"profile": checked.profile})
-    with Store.open(None, space=EmbeddingSpace(model.id, model.dim)) as store:
+    with Store.open(path, space=EmbeddingSpace(model.id, model.dim)) as store:
         spent = grow(trace, store, model.embed, config)
         with store.snapshot() as snapshot:
             windows = snapshot.trace.windows()
             hours = sum(w.t_end - w.t_start for w in windows) / US / 3600
             row = {
-                "recording": trace.name.removesuffix(".trace.jsonl"),
+                "recording": name,
                 "hours": round(hours, 1),
                 "windows": len(windows),
             }
@@ -205,6 +212,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", type=Path, nargs="+", help="traces or folders of them")
     parser.add_argument("--pairs", action="store_true", help="judge the grouping against the activities named")
+    parser.add_argument("--keep", type=Path, help="a folder for the memories that are grown")
     parser.add_argument("--json", action="store_true", help="rows as JSON lines")
     options = parser.parse_args()
     found = [t for p in options.traces for t in (sorted(p.rglob("*.trace.jsonl")) if p.is_dir() else [p])]
@@ -213,9 +221,13 @@ def main() -> int:
             f"{'recording':16} {'hours':>6} {'days':>4} {'windows':>7} {'episodes':>8} {'moments':>7} {'/epis.':>6} "
             f"{'patterns':>8} {'epis./':>6} {'largest':>7} {'routines':>8} {'opened':>11} {'s/hour':>6} {'MB':>5}"
         )
+    keep = ""
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
+        keep = str(options.keep)
     rows = []
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for row in pool.imap(one, [(str(t), options.pairs) for t in found]):
+        for row in pool.imap(one, [(str(t), options.pairs, keep) for t in found]):
             rows.append(row)
             print(json.dumps(row) if options.json else show(row), flush=True)
     return 0 if rows else 1
