@@ -337,12 +337,8 @@ class TraceWriter:
     def _add(self, window: Window) -> int:
         if window.t_end - window.t_start > LONGEST_US:
             raise BadRecord("A window is longer than an hour: nothing was stored.")
-        dated: tuple[Caption | Event | SeenText | Utterance, ...] = (
-            *window.captions,
-            *window.events,
-            *window.texts,
-            *window.speech,
-        )
+        dated: tuple[Caption | Event | SeenText | Utterance, ...]
+        dated = (*window.captions, *window.events, *window.texts, *window.speech)
         for thing in dated:
             if not window.t_start <= thing.t <= window.t_end:
                 raise BadRecord("An item of the window lies outside its time: nothing was stored.")
@@ -352,17 +348,10 @@ class TraceWriter:
             "INSERT INTO window(recording_id, t_start, t_end, offset_s, description, scene, made_by, frames, device) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                recording_id,
-                window.t_start,
-                window.t_end,
-                window.offset_s,
-                window.description,
-                window.scene,
-                window.made_by,
-                window.frames,
-                device,
+                recording_id, window.t_start, window.t_end, window.offset_s, window.description, window.scene,
+                window.made_by, window.frames, device,
             ),
-        ).lastrowid
+        ).lastrowid  # fmt: skip
         window_id = int(row)
         self._db.executemany(
             "INSERT INTO item(window_id, kind, t, text, subject, action, object, speaker) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -41,7 +41,7 @@ def put_many(db: Connection, table: str, rows: Sequence[int], vectors: Vector, d
     Raises BadVector on a wrong length or a non-number.
     """
     array = _checked(vectors, (len(rows), dim))
-    told = array.any(axis=1)
+    told = np.asarray(array.any(axis=1))
     ids, array = [row for row, says in zip(rows, told, strict=True) if says], array[told]
     if not ids:
         return

@@ -3,7 +3,7 @@
 Each has `build(folder, corpus)`, run in a process of its own, and `open(folder, corpus)`, which gives a search
 (text, vector, first, last, k) -> (fused row numbers, dense row numbers) over rows first <= n < last.  The peers fuse the
 same way as ours: the top 5 k of each ranking, reciprocal ranks with constant 60.  They are not dependencies of the
-product: `pip install bm25s lancedb chromadb`.
+product: `pip install -e '.[bench]'`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def build_ours(folder: Path, corpus: Corpus) -> None:
     with Store.open(folder / "memory.db", space=SPACE) as store:
         for start in range(0, corpus.rows, BATCH):
             with store.transaction() as tx:
-                for row in range(start, min(start + BATCH, corpus.rows)):
+                rows = range(start, min(start + BATCH, corpus.rows))
+                moments = []
+                for row in rows:
                     t = time_of(row)
                     if row % 10 == 0:  # a window of some twenty seconds holds ten moments, an episode a hundred
                         window = tx.trace.add(Window("bench", t, time_of(row + 9) + US, 0), nothing)
@@ -87,9 +89,8 @@ def build_ours(folder: Path, corpus: Corpus) -> None:
                             episode = tx.episodes.add(
                                 Episode("bench", t, end, 0, "", "", (), "", "", window, window, "cap", end), nothing
                             )
-                    tx.moments.add(
-                        Moment(episode, window, t, 0, next(texts), (), "core", 0.5, "", "", t + US), vectors[row]
-                    )
+                    moments.append(Moment(episode, window, t, 0, next(texts), (), "core", 0.5, "", "", t + US))
+                tx.moments.add_many(moments, vectors[rows.start : rows.stop])
 
 
 def _open_ours(folder: Path, corpus: Corpus) -> Search:

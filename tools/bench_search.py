@@ -9,7 +9,7 @@ Times are of the fused search, the snapshot's opening included.  recall20 judges
 list, both against brute force (tools/bench_exact.py).  Every engine is built in one process and asked in another, whose
 peak memory is told.  --db asks an existing memory (tools/make_year.py) instead.  --ingest adds what a window costs to
 commit at 10,000 rows and at N, a snapshot to open, and a search while another thread writes.
-Peers: `pip install bm25s lancedb chromadb`; one that is not installed is said on stderr and left out.
+Peers: `pip install -e '.[bench]'`; one that is not installed is said on stderr and left out.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def main() -> None:
         for engine in ("grove-edge", *(peers() if given.peers == [] else given.peers or [])):
             lacking = [m for m in ENGINES[engine][2] if importlib.util.find_spec(m) is None]
             if lacking:
-                print(f"{engine} is left out: pip install {' '.join(lacking)}", file=sys.stderr)
+                print(f"{engine} is left out: pip install -e '.[bench]' has {' '.join(lacking)}", file=sys.stderr)
                 continue
             _show(measure(engine, work, corpus, exact, given.db, "cpu" if given.cpu else "wall"), as_json=given.json)
         if given.ingest:
