@@ -100,7 +100,7 @@ def test_three_episodes_are_drawn(life: Life, tmp_path: Path) -> None:
         [sys.executable, ROOT / "tools" / "plot_day.py", tmp_path / "m.db", "--out", tmp_path / "day.png"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout.strip()) == (0, str(tmp_path / "day.png")), done.stderr
     picture = (tmp_path / "day.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert int.from_bytes(picture[16:20], "big") == 2240
