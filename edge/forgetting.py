@@ -109,8 +109,7 @@ def _carry_out(
         job = taken.job
         report["concerned"] = taken.plan
     frames = None if store.path is None else KeyframeFolder(folder_of(store.path))
-    own = set() if store.path is None else set(files_of(store.path))
-    beside = [p for p in _beside(store.path) if p not in own]
+    beside = _beside(store.path)
     end = finish(store, job, frames, [*beside, *files, *_logs()], busy=busy)
     report |= {
         "removed": job.removed,
@@ -177,8 +176,11 @@ def _forget_log() -> int:
 
 
 def _beside(path: Path | None) -> list[Path]:
-    """Files beside a memory that carry its name."""
-    return [] if path is None else sorted(p for p in path.parent.glob(f"{path.name}*") if p.is_file())
+    """Files beside a memory that carry its name and are not the memory itself."""
+    if path is None:
+        return []
+    own = files_of(path)
+    return sorted(p for p in path.parent.glob(f"{path.name}*") if p not in own and p.is_file())
 
 
 def _logs() -> list[Path]:

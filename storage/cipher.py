@@ -111,7 +111,12 @@ def is_encrypted(database: Path) -> bool:
 
 def clause(secret: Secret, salt: bytes) -> str:
     """The key of a database as SQLCipher reads it: raw, so that opening costs no derivation."""
-    return f"\"x'{_keys(secret, salt)[0].hex()}{salt.hex()}'\""
+    return f"\"x'{page_key(secret, salt).hex()}{salt.hex()}'\""
+
+
+def page_key(secret: Secret, salt: bytes) -> bytes:
+    """The key that the pages of a database are encrypted with, 32 bytes."""
+    return _keys(secret, salt)[0]
 
 
 def missing_key(path: Path) -> WrongKey:

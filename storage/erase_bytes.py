@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from storage.connect import Connection
+from storage.erase_read import read, read_database
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Found, Needles
 from storage.migrations import VECTOR_TABLES
@@ -94,19 +95,25 @@ def survivors(db: Connection, *, vectors: bool = True) -> Iterator[str | bytes]:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a database that may hold its rows."""
-    return [p for p in (path.with_name(path.name + side) for side in SIDES) if p.exists()]
+    """The files that a database consists of."""
+    return [path.with_name(path.name + side) for side in SIDES]
 
 
-def prove(db: Connection, needles: Needles, files: list[Path]) -> Proof:
-    """Look for all needles in all files; what stands in rows that stay says nothing, and is asked about last."""
+def prove(
+    db: Connection, needles: Needles, path: Path | None, others: Iterable[Path] = (), key: bytes | None = None
+) -> Proof:
+    """Look for all needles in the files of a database and in others; `key` is that of the pages of an encrypted one.
+
+    What stands in rows that stay says nothing, and is asked about last.
+    """
     proof = Proof(needles.texts, needles.vectors, len(needles), left_out=needles.left_out)
     places: dict[bytes, list[Found]] = {}
-    for path in files:
-        for piece, offset in needles.search(path).items():
-            places.setdefault(piece, []).append(Found(str(path), offset))
+    own = [] if path is None else [p for p in files_of(path) if p.exists()]
+    for file, blocks in [*((p, read_database(p, key)) for p in own), *((p, read(p)) for p in others)]:
+        for piece, offset in needles.search(blocks).items():
+            places.setdefault(piece, []).append(Found(str(file), offset))
         proof.files += 1
-        proof.megabytes += path.stat().st_size / 1e6 if path.exists() else 0.0
+        proof.megabytes += file.stat().st_size / 1e6 if file.exists() else 0.0
     if places:
         rest = needles.only(places)
         rest.drop(survivors(db, vectors=needles.holds_vector(places)))

@@ -49,18 +49,17 @@ def finish(
         for file in job.files:
             end.keyframes += file not in kept and frames.remove(file)
     own = [] if store.path is None else files_of(store.path)
-    files = [*own, *(others or [])]
     with store.exclusive() as db:
         needles = Needles.unpacked(erase_jobs.sought(db, job.id))
         small = store.path is None or _live_bytes(db) <= (BUSY if busy else LARGE)
     end.scrubbed = _scrub(store, whole=small)
     with store.exclusive() as db:
-        end.proof = prove(db, needles, files)
+        end.proof = prove(db, needles, store.path, others or [], store.page_key())
     left = any(Path(f.path) in own for f in end.proof.found)
     if left and not end.scrubbed.vacuumed:
         end.scrubbed = _scrub(store, whole=True)
         with store.exclusive() as db:
-            end.proof = prove(db, needles, files)
+            end.proof = prove(db, needles, store.path, others or [], store.page_key())
         left = any(Path(f.path) in own for f in end.proof.found)
     if left and not end.scrubbed.vacuumed and not end.scrubbed.waiting:
         end.scrubbed.waiting = NO_ROOM

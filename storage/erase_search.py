@@ -14,7 +14,6 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ PIECE = 24  # bytes
 STEP = 16  # bytes from one piece of a text to the next: whatever is left of it in 40 bytes or more is found
 SHORTEST = 8  # bytes; what is shorter stands everywhere
 MOST = 400_000  # pieces held at once
-CHUNK = 1 << 20  # bytes looked at together
+CHUNK = 1 << 20  # bytes of survivors looked at together
 _VECTOR = 0x80  # marks the length of a vector's piece
 _LEAST_BITS, _MOST_BITS = 16, 24
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -119,23 +118,17 @@ class Needles:
         """What is looked for."""
         return set(self._pieces)
 
-    def search(self, path: Path) -> dict[bytes, int]:
-        """The pieces found in a file with where each was found first; none in a file that is not there."""
+    def search(self, blocks: Iterable[bytes]) -> dict[bytes, int]:
+        """The pieces found in a file, given block by block, with where each was found first."""
         found: dict[bytes, int] = {}
-        try:
-            with path.open("rb") as file:
-                before, at = b"", 0
-                while True:
-                    more = file.read(CHUNK)
-                    if not more:
-                        return found
-                    data = before + more
-                    for place, piece in self._matches(data):
-                        found.setdefault(piece, at - len(before) + place)
-                    before = data[-PIECE:]
-                    at += len(more)
-        except FileNotFoundError:
-            return found
+        before, at = b"", 0
+        for more in blocks:
+            data = before + more
+            for place, piece in self._matches(data):
+                found.setdefault(piece, at - len(before) + place)
+            before = data[-PIECE:]
+            at += len(more)
+        return found
 
     def inside(self, data: bytes) -> bool:
         """Whether a piece stands in these bytes."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from storage import backup, owner, rewind
 from storage import dump as dumping
 from storage.backup import Copied
-from storage.cipher import Secret
+from storage.cipher import Secret, page_key, salt_of, secret_for
 from storage.connect import Connection, DriverError, check_engine, connect, prepare, translate
 from storage.corrections import CorrectionWriter
 from storage.episodes import EpisodeWriter
@@ -234,6 +234,12 @@ class Store:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise translate(error, self.path) from error
+
+    def page_key(self) -> bytes | None:
+        """The key of the pages of an encrypted memory, for storage itself; None when it is plain."""
+        salt = None if self.path is None else salt_of(self.path)
+        secret = None if salt is None or self.path is None else secret_for(self.path, self._key)
+        return None if salt is None or secret is None else page_key(secret, salt)
 
     @contextmanager
     def holdings(self) -> Iterator[Holdings]:

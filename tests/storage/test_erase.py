@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,19 @@ import pytest
 from storage_support import SPACE, US, grow, vector
 
 from storage import Store, erase_all
+from storage.cipher import Secret
 from storage.erase import Deleted, Marks, unnamed
 from storage.erase_bytes import Scrubbed, files_of, prove, scrub
 from storage.erase_finish import NO_ROOM, finish, tidy
 from storage.erase_jobs import Job, sought
+from storage.erase_read import read, read_database
 from storage.erase_rules import EXEMPT, FOLLOWS
 from storage.erase_search import Needles
 from storage.errors import StorageError, StoreUnwritable
+from storage.health import HealthEvent
 from storage.keyframes import KeyframeFolder
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def erase(store: Store, windows: set[int], episodes: dict[int, bool]) -> Needles:
@@ -127,10 +134,10 @@ def test_remains_are_found_and_scrubbing_removes_them(tmp_path: Path) -> None:
         with store.transaction() as tx:
             tx._db.execute("DELETE FROM item WHERE text LIKE '%zebras'")
         with store.exclusive() as db:
-            assert prove(db, made, files_of(path)).found
+            assert prove(db, made, path).found
             done = scrub(db, path, whole=True)
             assert done.vacuumed and not done.waiting and done.wal_bytes == 0
-            proof = prove(db, made, files_of(path))
+            proof = prove(db, made, path)
         assert proof.found == [] and proof.texts == 50 and proof.files >= 1
         assert store.integrity() == []
 
@@ -220,12 +227,49 @@ def test_whoever_finishes_it_looks_for_the_same(tmp_path: Path) -> None:
     with Store.open(path) as store:
         (again,) = store.erasures()
         with store.exclusive() as db:
-            assert prove(db, wanted, files_of(path)).found, "not written anew yet"
+            assert prove(db, wanted, path).found, "not written anew yet"
         end = finish(store, again, None)
         assert end.done and end.proof.found == []
         assert (end.proof.texts, end.proof.vectors, end.proof.pieces) == (wanted.texts, wanted.vectors, len(wanted))
         assert store._writer.execute("SELECT sought FROM erasure").fetchall() == [(None,)]
-        assert not any(text.encode() in file.read_bytes() for file in files_of(path) for text in texts)
+        assert not any(text.encode() in file.read_bytes() for file in files_of(path) if file.exists() for text in texts)
+
+
+@pytest.mark.parametrize("key", [None, Secret.of("a secret of the owner")])
+def test_the_pages_of_an_open_memory_are_read(tmp_path: Path, key: Secret | None) -> None:
+    """What is there is found in the file and in its log, encrypted or not."""
+    path = tmp_path / "m.db"
+    with Store.open(path, space=SPACE, key=key) as store:
+        grow(store, 1, 20)
+        needles = Needles()
+        needles.add_text("I have to call the plumber")
+        store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        found = needles.search(read_database(path, store.page_key()))
+        assert b"have to call the plumber"[:20] in {p[:20] for p in found} | {p[2:22] for p in found}
+        assert bool(needles.search(read_database(path, None))) == (key is None)
+        with store.transaction() as tx:
+            tx.health.add(HealthEvent(1, "a", "b", "something that stands in the log alone"))
+        late = Needles()
+        late.add_text("something that stands in the log alone")
+        assert late.search(read_database(path.with_name("m.db-wal"), store.page_key()))
+        assert not late.search(read_database(path, store.page_key()))
+
+
+def test_looking_through_an_open_memory_keeps_its_locks(tmp_path: Path) -> None:
+    """Another process that comes and goes must not take the log away: what is written then would be lost."""
+    path = tmp_path / "m.db"
+    come_and_go = (
+        "import sys; from pathlib import Path; from storage import Store\n"
+        "with Store.open(Path(sys.argv[1]), read_only=True) as s, s.snapshot() as m: print(m.trace.count())"
+    )
+    with Store.open(path, space=SPACE) as store:
+        grow(store, 1, 20)
+        with store.exclusive() as db:
+            assert prove(db, Needles(), path).files >= 3
+        subprocess.run([sys.executable, "-c", come_and_go, path], check=True, cwd=ROOT)
+        grow(store, 2, 20, ("three", "four"))
+        told = subprocess.run([sys.executable, "-c", come_and_go, path], check=True, cwd=ROOT, capture_output=True)
+        assert told.stdout.split() == [b"40"]
 
 
 def test_needles_are_kept_in_a_disguise() -> None:
@@ -281,12 +325,12 @@ def test_a_needle_is_found_wherever_it_lies(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for place in (0, 1, 7, (8 << 20) - 20, (8 << 20) - 5, (8 << 20) + 3):
         path.write_bytes(noise[:place] + text.encode() + noise[place:])
-        found = needles.search(path)
+        found = needles.search(read(path))
         assert len(found) == len(needles) and all(place <= at < place + len(text) for at in found.values())
     path.write_bytes(noise + text[8:48].encode())
-    assert needles.search(path), "a remainder is found too"
+    assert needles.search(read(path)), "a remainder is found too"
     path.write_bytes(noise)
-    assert needles.search(path) == needles.search(tmp_path / "nothing") == {}
+    assert needles.search(read(path)) == needles.search(read(tmp_path / "nothing")) == {}
 
 
 def test_what_stays_says_nothing() -> None:
