@@ -37,7 +37,7 @@ from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
 from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
-from edge.voice.echo import OwnVoice
+from edge.voice.own_marks import OwnMarks, TimedVoice
 from edge.voice.player import open_player
 from edge.voice.service import VoiceService
 from storage import EmbeddingSpace, Store
@@ -299,7 +299,9 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
         pipeline = Pipeline(store, text.embed, config, clock, model)
         pipeline.think(experts_of(engines.thinkers))
         hears = config.voice.listen and opened.has_sound and (opened.live or options.speed == "realtime")
-        own = OwnVoice()
+        own = TimedVoice()
+        marks = OwnMarks(own, wall)
+        light.others = marks.clean
         player = open_player(options.speaker, wall if hears else None)
         voice = VoiceService(bus, senses.voice(engines, options), player, wall, own=own)
         glasses = senses.glasses(config, wall)
@@ -321,7 +323,7 @@ def build(config: Config, options: Options, profile: ProfileName | None) -> Runt
     runtime.asker = session_asker(config, engines, bus, wall, text.embed, options.db, live=opened.live)
     made.append(runtime)
     if hears:
-        runtime.listener = listener(runtime, own)
+        runtime.listener = listener(runtime, own, marks)
     if model is not None:
         model.minds.resting = lambda: not powering.may_tidy(runtime)  # what waits is done at the charger
     if isinstance(light, VlmPerception):

@@ -8,17 +8,18 @@ from edge.runtime import Runtime
 from edge.voice.echo import OwnVoice
 from edge.voice.endpoint import Patience
 from edge.voice.listener import Listener, Settings
+from edge.voice.own_marks import OwnMarks
 
 SAVING = ("saver", "critical")
 
 
-def listener(runtime: Runtime, own: OwnVoice) -> Listener:
+def listener(runtime: Runtime, own: OwnVoice, marks: OwnMarks) -> Listener:
     """A listener on the runtime's bus; its models are loaded when it runs."""
     config, engines, wall = runtime.config, runtime.engines, runtime.wall
     assert runtime.asker is not None
     mind = Conversation(runtime.store, runtime.asker, runtime, wall)
     hearing = engines.hearing(lambda: runtime.power.mode in SAVING)
-    return Listener(runtime.bus, runtime.voice, mind, hearing, wall, settings_of(config.voice), own)
+    return Listener(runtime.bus, runtime.voice, mind, hearing, wall, settings_of(config.voice), own, marks)
 
 
 def settings_of(voice: Voice) -> Settings:

@@ -36,7 +36,11 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class RawWindow:
-    """What the senses took in during one window, before perception: sampled frames in time order, sound, gaps."""
+    """What the senses took in during one window, before perception: sampled frames in time order, sound, gaps.
+
+    `goes_on`: something is heard beyond its end, in a window that follows without a gap.  `lead`: the sound just before
+    the window, where nobody can know any more what was being said then (a recording that is taken up again).
+    """
 
     recording: str
     t_start: int
@@ -45,6 +49,8 @@ class RawWindow:
     frames: tuple[Frame, ...]
     sound: Sound | None
     gaps: tuple[Gap, ...] = ()
+    goes_on: bool = False
+    lead: Sound | None = None
 
 
 @dataclass(frozen=True, slots=True)

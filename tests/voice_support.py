@@ -7,8 +7,10 @@ be mixed into the microphone as a room would do.
 from __future__ import annotations
 
 import threading
+import wave
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,12 @@ from edge.bus import Bus
 from edge.clock import US, SystemClock
 from edge.messages import Say, Sound
 from edge.voice.ahead import ahead
-from edge.voice.echo import OwnVoice
 from edge.voice.hearing import Hearing
 from edge.voice.intent import Intent
 from edge.voice.listener import Listener, Settings
 from edge.voice.mind import Moment, Reply
-from edge.voice.pcm import resample, to_float
+from edge.voice.own_marks import OwnMarks, TimedVoice
+from edge.voice.pcm import resample, to_float, to_int16
 from edge.voice.player import Played
 from edge.voice.service import VoiceService
 from models import ASR, TTS, VAD, WAKE_WORD, Loader
@@ -44,6 +46,16 @@ class Mouth:
             chunks = [to_float(resample(c.pcm, c.rate, RATE)) for c in self._tts.synthesize(text)]
             self._said[text] = np.concatenate(chunks)
         return self._said[text] * np.float32(gain)
+
+
+def write_wav(path: Path, pcm: np.ndarray) -> Path:
+    """A mono 16-bit file, RATE."""
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes(to_int16(pcm).tobytes())
+    return path
 
 
 def silence(seconds: float) -> np.ndarray:
@@ -145,7 +157,8 @@ class Table:
     """The device on a table: `tell` speaks to it, `said` is what it answered since, as its own recogniser hears it."""
 
     def __init__(self, loader: Loader, *, leak: float = 0.0, settings: Settings | None = None) -> None:
-        self.clock, self.bus, own = SystemClock(), Bus(), OwnVoice()
+        self.clock, self.bus, own = SystemClock(), Bus(), TimedVoice()
+        self.own, self.marks = own, OwnMarks(own, self.clock)
         self.loader = loader
         self.room = Room(self.clock, leak)
         self.mind = Mind()
@@ -158,9 +171,10 @@ class Table:
             lambda: [loader.load(WAKE_WORD).model], list, lambda: loader.load(VAD).model, lambda: self._asr
         )
         chosen = settings or Settings(volume=0.6, adapt_volume=False)
-        self.listener = Listener(self.bus, self.voice, self.mind, hearing, self.clock, chosen, own)
+        self.listener = Listener(self.bus, self.voice, self.mind, hearing, self.clock, chosen, own, self.marks)
         self._rng = np.random.default_rng(3)
         self._since = self.clock.mono()
+        self.taken: list[Sound] | None = None  # what the microphone heard, where that is wanted
         self._due: int | None = None
         self._wall = 0
 
@@ -178,7 +192,10 @@ class Table:
                 never.wait(ahead / US)
             heard = pcm[i : i + BLOCK] + self.room.leaked(self._due, BLOCK)
             heard = heard + self._rng.normal(size=BLOCK).astype(np.float32) * np.float32(noise)
-            self.bus.publish(Sound(self._wall, 0, heard.astype(np.float32)))
+            sound = Sound(self._wall, 0, heard.astype(np.float32))
+            if self.taken is not None:
+                self.taken.append(sound)
+            self.bus.publish(sound)
             self._wall += BLOCK * US // RATE
 
     def tell(self, text: str, *, before: float = 0.3, after: float = 1.2, gain: float = 0.5) -> None:

@@ -162,7 +162,8 @@ class Glance:
         whole = Sound(pieces[0].t, pieces[0].offset_s, np.concatenate([p.pcm for p in pieces]))
         try:
             vad, asr = self._hearing()
-            return hear(whole, vad, asr, whole.t, whole.t + len(whole.pcm) * US // 16_000)
+            keep = self._settings.bystanders == "keep"
+            return hear(whole, vad, asr, whole.t, whole.t + len(whole.pcm) * US // 16_000, bystanders=keep)
         except ModelError as error:
             problems.append(sentence_of(error))
             return ()

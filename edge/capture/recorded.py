@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
+
 from edge.bus import Bus, Subscription
 from edge.capture.base import EndOfStream, RecordedSound, RecordedSource, Speed
 from edge.capture.sink import CaptureHealth, Sink
 from edge.capture.windows import Tick, WindowMaker
 from edge.clock import US, Clock
-from edge.messages import Frame
+from edge.messages import Frame, Sound
 
+LEAD_US = 25 * US  # of sound before the place where a recording is taken up again: a sentence may lie across it
 _STEP_US = US // 4  # how finely a recording is handed out
 
 
@@ -48,7 +51,11 @@ class RecordedCapture:
         if begin is not None and begin > self._source.t_start:  # an earlier run came so far
             self._source.skip_to(begin)
             if self._sound is not None:
-                self._sound.skip_to(begin)
+                self._sound.skip_to(max(self._source.t_start, begin - LEAD_US))
+                before = self._sound.until(begin)
+                if before:
+                    pcm = np.concatenate([s.pcm for s in before])
+                    self._maker.lead = Sound(before[0].t, before[0].offset_s, pcm)
         self._sink.state = "running"
         frame = self._next()
         self._played = self._source.t_start if begin is None else begin

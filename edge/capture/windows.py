@@ -21,6 +21,7 @@ from storage.records import Gap
 
 AUDIBLE = 0.004  # root mean square of a chunk that counts as heard: about -48 dB of full scale
 HOLE = 2.5  # frame intervals without a frame that are a gap even when nobody told of one
+SEAM_US = 1000  # by which sound that joins on may be off
 SHORTEST_US = US // 5  # a stretch of sound without frames shorter than this makes no window
 _DAY_US = 86_400 * US
 
@@ -50,6 +51,8 @@ class WindowMaker:
         self.interval_s = growth.frame_interval_s
         self.gaps: list[Gap] = []
         self.late = 0
+        self.lead: Sound | None = None  # for the first window; see RawWindow
+        self._goes_on = False  # the window before is followed by this one
         self._window_us = round(growth.window_s * US)
         self._gap_us = round(growth.gap_s * US)
         self._grace_us = round(grace_s * US)
@@ -88,7 +91,7 @@ class WindowMaker:
 
     def flush(self, t: int) -> list[RawWindow]:
         """The recording ends at t (or pauses): returns what is left, the last window as short as it is."""
-        out = self._advance(t + self._grace_us)
+        out = self._advance(t + self._grace_us + 1)
         if self._start is not None and t > self._start:
             out += self._close(min(t, self._end()))
         if self._start is not None:
@@ -126,7 +129,9 @@ class WindowMaker:
         """Close every window whose end lies a grace before t."""
         out: list[RawWindow] = []
         assert self._start is not None
-        while self._end() + self._grace_us <= t:
+        while (end := self._end()) + self._grace_us <= t:
+            if end == t and self._heard is not None and self._heard >= end:
+                break  # it may go on: what comes next tells
             if not self._content():
                 self._skip(t)
                 continue
@@ -148,11 +153,16 @@ class WindowMaker:
         heard_to = self._heard if self._heard is not None else start
         stop = min(end, max(seen_to, heard_to))
         made: list[RawWindow] = []
-        if frames or stop - start >= SHORTEST_US:
+        if frames or stop - start >= SHORTEST_US or (self._goes_on and stop > start):
             gaps = tuple(g for g in self._told if g.t_end <= stop)  # one that reaches beyond belongs to the future
             self._told = [g for g in self._told if g.t_end > stop]
             sound = self._span(start, stop)
-            made.append(RawWindow(self.recording, start, stop, self._offset, frames, sound, gaps))
+            on = stop == end and any(s.t + samples_us(len(s.pcm)) > stop and audible(s.pcm) for s in self._sound)
+            lead, self.lead = self.lead, None
+            if lead is not None and abs(lead.t + samples_us(len(lead.pcm)) - start) > SEAM_US:
+                lead = None
+            made.append(RawWindow(self.recording, start, stop, self._offset, frames, sound, gaps, on, lead))
+            self._goes_on = on
         self._begin(end)
         return made
 

@@ -16,19 +16,19 @@ import numpy as np
 
 from edge.config import Perception
 from edge.errors import sentence_of
-from edge.messages import Frame, Image, Observation, RawWindow
+from edge.messages import Frame, Image, Observation, RawWindow, Sound
 from edge.perception import registry, words
 from edge.perception.faces import FaceBlur
 from edge.perception.gate import HISTORY, FrameGate, KeyframeGate, Verdict, sharpness, thumbnail
 from edge.perception.looks import light_of
 from edge.perception.pixels import decode, encode, fitted
 from edge.perception.registry import Carry, View, carry_of, confirm
-from edge.perception.speech import hear
+from edge.perception.speech import hear, hear_whole, unfinished
 from edge.perception.text import reading
 from edge.perception.things import Sight, look
 from edge.power import TIERS, TierRow
 from models.errors import ModelError
-from models.roles import ASR, OCR, VAD, Detector
+from models.roles import ASR, OCR, SPEECH_RATE, VAD, Detector
 from storage.errors import StorageError, StoreUnwritable
 from storage.keyframes import KeyframeFolder
 from storage.records import Caption, Keyframe, MadeBy, Utterance, Window
@@ -90,6 +90,8 @@ class LightPerception:
         self._glanced: dict[int, tuple[Sight | None, tuple[str, ...] | None]] = {}  # by time: seen before the window
         self.tier: TierRow = TIERS["full"]  # how much is looked for: the power mode sets it between windows
         self.hears = True  # whether speech is transcribed now
+        self.others: Callable[[Sound], Sound] = lambda sound: sound  # takes the device's own voice out of a sound
+        self._held: tuple[str, int, Sound] | None = None  # recording, end, a sentence that goes on there
         self.small_asr: ASR | None = None  # stands in for the chosen one while power is short
         self.views: tuple[View, ...] = ()  # of the last window, with boxes: for checks and screens
         self.health = PerceptionHealth()
@@ -102,6 +104,7 @@ class LightPerception:
         """Go on after these stored windows (the newest PRIME_WINDOWS are enough), oldest first."""
         self._recent.clear()
         self._recent.extend(windows)
+        self._held = None
         self._keyframe_gate.reset([])
         folder = self._folder
         if folder is None:
@@ -223,18 +226,43 @@ class LightPerception:
         return reading(found, self._settings.text_score)
 
     def _speech(self, raw: RawWindow) -> tuple[Utterance, ...]:
-        asr = self.small_asr or self._asr
-        if raw.sound is None or not (self._settings.speech and self.hears) or asr is None or self._vad is None:
+        asr, vad = self.small_asr or self._asr, self._vad
+        held, self._held = self._held, None
+        if not (self._settings.speech and self.hears) or asr is None or vad is None:
             return ()
+        if raw.sound is None and held is None:
+            return ()
+        keep, found = self._settings.bystanders == "keep", list[Utterance]()
         with self._timed("speech"):
             try:
-                keep = self._settings.bystanders == "keep"
-                found = hear(raw.sound, self._vad, asr, raw.t_start, raw.t_end, bystanders=keep)
+                if held is not None and (held[:2] != (raw.recording, raw.t_start) or raw.sound is None):
+                    found += hear(held[2], vad, asr, raw.t_start, raw.t_end, bystanders=keep)  # it did not go on
+                    held = None
+                if raw.sound is not None:
+                    sound = _after(None if held is None else held[2], self.others(raw.sound))
+                    if held is None and raw.lead is not None:
+                        sound = self._taken_up(raw.lead, sound)
+                    said, rest = hear_whole(
+                        sound, vad, asr, raw.t_start, raw.t_end, bystanders=keep, goes_on=raw.goes_on
+                    )
+                    found += said
+                    self._held = None if rest is None else (raw.recording, raw.t_end, rest)
             except ModelError as error:
                 self.health.fell_back["speech"] = sentence_of(error)
                 return ()
         self.health.fell_back.pop("speech", None)
-        return found
+        return tuple(found)
+
+    def _taken_up(self, lead: Sound, sound: Sound) -> Sound:
+        """A window's sound after a restart, with the sentence that began in the window before, if one goes on."""
+        assert self._vad is not None
+        begun = unfinished(lead, self._vad)
+        if begun is None:
+            return sound
+        whole = _after(begun, sound)
+        spans = self._vad.speech_spans(whole.pcm)
+        goes_on = bool(spans) and spans[0][1] > len(begun.pcm) / SPEECH_RATE
+        return whole if goes_on else sound  # what ended there is in the window before
 
     def _compose(self, raw: RawWindow, verdicts: Sequence[Verdict], views: dict[int, View], carry: Carry) -> Window:
         ordered = list(views.values())
@@ -305,6 +333,11 @@ class LightPerception:
         finally:
             if self._mono:
                 self.health.ms[stage] = self.health.ms.get(stage, 0.0) + (self._mono() - start) / 1000
+
+
+def _after(first: Sound | None, then: Sound) -> Sound:
+    """Two sounds as one; the second begins where the first ends."""
+    return then if first is None else Sound(first.t, then.offset_s, np.concatenate([first.pcm, then.pcm]))
 
 
 def _spread(indices: Sequence[int], most: int) -> list[int]:

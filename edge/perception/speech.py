@@ -24,6 +24,7 @@ WEARER, OTHER = "wearer", "other"
 JOIN_S = 1.0  # a shorter pause does not end an utterance if the voice stays as loud: a sentence is heard whole
 SAME_VOICE_DB = 6.0  # two spans that differ by more in loudness are not joined
 LONGEST_S = 25.0  # of one utterance: whisper hears 30 s at most
+OVER_S = 0.4  # of silence at the end: what was being said is over
 PAD_S = 0.15  # heard before and after a span, against clipped consonants
 CONFIDENT = 0.4  # least confidence of a segment
 TWO_LEVELS_DB = 7.0  # between the means of two levels that are two speakers; one voice varies by five or six
@@ -50,17 +51,43 @@ def hear(
 
     Without `bystanders` only the wearer's words are returned, so that nobody else's go any further.
     """
+    return hear_whole(sound, vad, asr, t_start, t_end, bystanders=bystanders)[0]
+
+
+def hear_whole(
+    sound: Sound, vad: VAD, asr: ASR, t_start: int, t_end: int, *, bystanders: bool = True, goes_on: bool = False
+) -> tuple[tuple[Utterance, ...], Sound | None]:
+    """As `hear`; with `goes_on` a sentence that is still being said at the end is left out, and its sound returned.
+
+    It belongs to the window in which it ends: put before the next window's sound it is heard whole.
+    """
+    spans = join(_loudness(sound.pcm, vad.speech_spans(sound.pcm)))
+    held = _unfinished(spans, sound) if goes_on else None
     heard = []
-    for start, end, loud in join(_loudness(sound.pcm, vad.speech_spans(sound.pcm))):
+    for start, end, loud in spans if held is None else spans[:-1]:
         text = words_of(asr, _cut(sound.pcm, start - PAD_S, end + PAD_S))
         if text:
             heard.append(Heard(start, end, loud, text))
     speakers = who(heard, room_level(sound.pcm))
-    return tuple(
+    said = tuple(
         Utterance(min(max(sound.t + round(h.start_s * US), t_start), t_end), speaker, h.text)
         for h, speaker in zip(heard, speakers, strict=True)
         if bystanders or speaker == WEARER
     )
+    return said, held
+
+
+def unfinished(sound: Sound, vad: VAD) -> Sound | None:
+    """The sound of a sentence that is still being said at the end, if one is.  Raises what the model raises."""
+    return _unfinished(join(_loudness(sound.pcm, vad.speech_spans(sound.pcm))), sound)
+
+
+def _unfinished(spans: Sequence[tuple[float, float, float]], sound: Sound) -> Sound | None:
+    length = len(sound.pcm) / SPEECH_RATE
+    if not spans or spans[-1][1] < length - OVER_S or length - spans[-1][0] > LONGEST_S:
+        return None
+    start = max(0, round((spans[-1][0] - 2 * PAD_S) * SPEECH_RATE))
+    return Sound(sound.t + start * US // SPEECH_RATE, sound.offset_s, sound.pcm[start:])
 
 
 def join(spans: Iterable[tuple[float, float, float]]) -> list[tuple[float, float, float]]:

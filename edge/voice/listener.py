@@ -28,6 +28,7 @@ from edge.voice.endpoint import Patience
 from edge.voice.hearing import Hearing
 from edge.voice.mind import Mind, Moment
 from edge.voice.noise import Ambient
+from edge.voice.own_marks import OwnMarks
 from edge.voice.service import VoiceService
 from edge.voice.talk import Talk
 from edge.voice.timing import Timing
@@ -69,14 +70,18 @@ class Listener:
         clock: Clock,
         settings: Settings,
         own: OwnVoice | None = None,
+        marks: OwnMarks | None = None,
     ) -> None:
-        """`own` is what the voice plays, the same that was given to `voice`; without it nothing is cancelled."""
+        """`own` is what the voice plays, the same that was given to `voice`; without it nothing is cancelled.
+
+        `marks` are told where it is heard.
+        """
         self._bus, self._voice, self._hearing, self._clock, self._settings = bus, voice, hearing, clock, settings
         self._inbox = bus.subscribe("sound")
         self._back: queue.SimpleQueue[t.Event] = queue.SimpleQueue()  # what threads and other rooms bring
         self._turns = t.Turns(settings.patience, chimes=settings.chimes)
         self._talk = Talk(voice, mind, clock, settings.volume, self._expect)
-        self._echo = Canceller(own or OwnVoice())
+        self._echo, self._marks = Canceller(own or OwnVoice()), marks
         self._over = OverVoice()
         self._ambient = Ambient()
         voice.gain = settings.volume
@@ -184,6 +189,8 @@ class Listener:
         pcm = np.concatenate([
             self._echo.step(raw[:BLOCK], place(begin)), self._echo.step(raw[BLOCK:], place(begin) + BLOCK)
         ])  # fmt: skip
+        if self._marks is not None:
+            self._marks.note(at.t - FRAME_US, pcm, self._echo)
         self._ring.append(pcm)
         if self._turns.open is not None:
             self._sound.append(pcm)

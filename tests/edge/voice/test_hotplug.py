@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import threading
-import wave
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from voice_support import RATE, Mind, Mouth
+from voice_support import RATE, Mind, Mouth, write_wav
 
 from edge.bus import Bus
 from edge.capture.camera import SOUND_KEEP
@@ -30,7 +29,6 @@ from edge.messages import Frame, Say
 from edge.voice.echo import OwnVoice
 from edge.voice.hearing import Hearing
 from edge.voice.listener import Listener, Settings
-from edge.voice.pcm import to_int16
 from edge.voice.player import open_player
 from edge.voice.queue import ALERT
 from edge.voice.service import VoiceService
@@ -114,11 +112,7 @@ class Stand:
         path = self.folder / f"{abs(hash(text))}.wav"
         if not path.exists():
             pcm = np.concatenate([np.zeros(RATE // 5, np.float32), self.mouth(text), np.zeros(RATE // 5, np.float32)])
-            with wave.open(str(path), "wb") as file:
-                file.setnchannels(1)
-                file.setsampwidth(2)
-                file.setframerate(RATE)
-                file.writeframes(to_int16(pcm).tobytes())
+            write_wav(path, pcm)
         return [subprocess.Popen(["paplay", f"--device={feed}", str(path)]) for feed in feeds or ("micfeed",)]
 
     def ask(self, text: str, *feeds: str) -> None:

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from voice_support import RATE, Mouth, silence
+from voice_support import RATE, Mouth, silence, write_wav
 
 from edge.server.control import ControlClient, ControlError
-from edge.voice.pcm import to_int16
 from models import ASR, Loader
 
 pytestmark = pytest.mark.realtime
@@ -84,15 +83,6 @@ class Device:
 def home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ge-") as folder:  # short: a socket's path has little room
         yield Path(folder)
-
-
-def write_wav(path: Path, pcm: np.ndarray) -> Path:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(to_int16(pcm).tobytes())
-    return path
 
 
 def heard(loader: Loader, pcm: np.ndarray) -> str:
