@@ -31,20 +31,19 @@ from storage.errors import StoreUnreadable
 from storage.keyframes import KeyframeFolder, folder_of
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS = 48
+SECONDS, LONG_S = 48, 900
 START = "2026-03-02T09:00:00+01:00"
 KILLS = 10
 
 
-@pytest.fixture(scope="module")
-def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def film(path: Path, seconds: int) -> Path:
     """A still room that becomes another one, with its number on the wall, every six seconds."""
-    path, size, fps = tmp_path_factory.mktemp("video") / "rooms.mp4", (160, 120), 2
+    size, fps = (160, 120), 2
     rng = np.random.default_rng(1)
     with av.open(str(path), "w") as out:
         stream = out.add_stream("libx264", rate=fps)
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
-        for second in range(0, SECONDS, 6):
+        for second in range(0, seconds, 6):
             room = cv2.resize(rng.integers(0, 255, (12, 16, 3), dtype=np.uint8), size, interpolation=cv2.INTER_NEAREST)
             cv2.putText(room, f"ROOM {second}", (10, 100), cv2.FONT_HERSHEY_SIMPLEX, 0.9, (0, 0, 0), 3)
             for n in range(second * fps, (second + 6) * fps):
@@ -53,6 +52,17 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 out.mux(stream.encode(frame))
         out.mux(stream.encode(None))
     return path
+
+
+@pytest.fixture(scope="module")
+def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return film(tmp_path_factory.mktemp("video") / "rooms.mp4", SECONDS)
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that goes on whatever is done meanwhile, on however busy a machine."""
+    return film(tmp_path_factory.mktemp("video") / "long.mp4", LONG_S)
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +99,15 @@ class Device:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "edge.cli", *words], cwd=ROOT, env=self.environment, capture_output=True, text=True,
-            timeout=60, check=False,
+            timeout=600, check=False,
         )  # fmt: skip
 
     def call(self, name: str) -> dict[str, Any]:
-        return ControlClient(self.home / "run" / "grove-edge" / "control.sock", 20.0).call(name)
+        return ControlClient(self.home / "run" / "grove-edge" / "control.sock", 60.0).call(name)
 
     def health_when(self, holds: Callable[[dict[str, Any]], bool], process: subprocess.Popen[str]) -> dict[str, Any]:
         """The first health of which that holds."""
-        for _ in range(1200):
+        for _ in range(6000):
             assert process.poll() is None, process.communicate()
             try:
                 health = self.call("health")
@@ -135,8 +145,8 @@ def check_keyframes(device: Device) -> None:
         assert [p for p in folder.root.glob("*/*") if p.suffix != ".jpg"] == []
 
 
-def test_words_to_a_running_device(video: Path, short: Path) -> None:
-    device = Device(short / "words", video, "realtime")
+def test_words_to_a_running_device(long: Path, short: Path) -> None:
+    device = Device(short / "words", long, "realtime")
     with running(device) as process:
         health = device.health_when(lambda h: h["totals"]["windows"] >= 1, process)
         assert health["state"] == "ok"
@@ -157,7 +167,7 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
         asked = device.command("ask", "when did I first read ROOM 0?", "--db", str(device.db), "--json")
         assert (asked.returncode, asked.stderr) == (0, ""), "a running memory can be asked"
         second = device.start(**{"--db": device.home / "other.db", "--record": device.home / "other.jsonl"})
-        told = second.communicate(timeout=60)
+        told = second.communicate(timeout=600)
         assert second.returncode == 1
         assert (
             told[1]
@@ -180,7 +190,7 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
         device.health_when(lambda h: not h["paused"] and h["totals"]["windows"] > windows + 1, process)
 
         assert device.command("stop").returncode == 0
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=600)
         assert (process.returncode, err) == (0, "")
         report = json.loads(out)
     with Store.open(device.db, read_only=True) as store, store.snapshot() as snapshot:
@@ -188,7 +198,7 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
         assert store.integrity() == []
     assert report["windows"] == len(kept)
     assert all(b.t_start == a.t_end for a, b in pairwise(kept)), "a pause of a file leaves nothing out"
-    assert kept[-1].t_end - kept[0].t_start < SECONDS * US, "it was stopped, it did not end"
+    assert kept[-1].t_end - kept[0].t_start < LONG_S * US, "it was stopped, it did not end"
     assert [(w.t_start, w.description) for w in read_trace(device.record, 2.0)] == [
         (w.t_start, w.description) for w in kept
     ]
@@ -197,9 +207,9 @@ def test_words_to_a_running_device(video: Path, short: Path) -> None:
     assert "control.none" in device.command("stop").stderr
 
 
-def test_forgetting_while_the_device_runs(video: Path, short: Path) -> None:
+def test_forgetting_while_the_device_runs(long: Path, short: Path) -> None:
     """What was just seen goes, what is on its way goes with it, and the device goes on."""
-    device = Device(short / "forget", video, "realtime")
+    device = Device(short / "forget", long, "realtime")
     with running(device) as process:
         device.health_when(lambda h: h["totals"]["windows"] >= 3, process)
         span = ("--from", START, "--to", "2026-03-02T09:00:10+01:00")
@@ -215,7 +225,7 @@ def test_forgetting_while_the_device_runs(video: Path, short: Path) -> None:
         windows = device.call("health")["totals"]["windows"]
         device.health_when(lambda h: h["totals"]["windows"] >= windows + 2, process)
         assert device.command("stop").returncode == 0
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=600)
         assert (process.returncode, err) == (0, "")
     with Store.open(device.db, read_only=True) as store, store.snapshot() as snapshot:
         assert store.integrity() == []
@@ -231,7 +241,7 @@ def whole(video: Path, short: Path) -> Device:
     """An uninterrupted run."""
     device = Device(short / "whole", video, "max")
     process = device.start()
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["windows"] == SECONDS // 4
     check_keyframes(device)
@@ -275,7 +285,7 @@ def test_killed_again_and_again_a_run_ends_the_same(whole: Device, video: Path, 
         if process.returncode == 0:
             break  # it was quicker than the kill
     process = device.start()
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["windows"] == SECONDS // 4 - held
     assert device.dump() == whole.dump()
@@ -295,7 +305,7 @@ def test_the_recorders_copy_grows_the_same_memory(whole: Device, short: Path) ->
 def test_running_it_again_adds_nothing(whole: Device) -> None:
     before = whole.dump()
     process = whole.start()
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, err) == (0, "")
     assert json.loads(out)["windows"] == 0
     assert whole.dump() == before
@@ -303,7 +313,7 @@ def test_running_it_again_adds_nothing(whole: Device) -> None:
 
 def test_another_start_for_a_known_recording_is_refused(whole: Device) -> None:
     process = whole.start(**{"--start": Path("2026-03-03T09:00:00+01:00")})
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 1
     assert err.startswith("input: This recording is in the memory already")
     assert err.count("\n") == 1
