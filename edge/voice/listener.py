@@ -93,7 +93,7 @@ class Listener:
         self._next: int | None = None  # wall time at which the next sound is due
         self._lag: int | None = None  # monotonic time less the sound's own
         self._heard_at: int | None = None  # monotonic time of the last sound
-        self._problem = ""
+        self._problem = self._unheard = ""  # of recognition, of the wake words
         self.timing = Timing()
 
     def run(self, stop: threading.Event) -> None:
@@ -151,8 +151,8 @@ class Listener:
         """For /health: whether it hears, and how it fared; never words."""
         now = self._clock.mono()
         return {
-            "state": "down" if self._problem else "ok",
-            "detail": self._problem,
+            "state": "down" if self._problem or self._unheard else "ok",
+            "detail": self._problem or self._unheard,
             "turn": self._turns.open,
             "turns": self.timing.turns,
             "last_sound_age_s": None if self._heard_at is None else round((now - self._heard_at) / US, 1),
@@ -165,6 +165,9 @@ class Listener:
         """Take a stretch of sound; called by one thread."""
         now = self._clock.mono()
         self._heard_at = now
+        if self._hearing.ears.problem != self._unheard:
+            self._unheard = self._hearing.ears.problem
+            self._told("wake word", self._unheard)
         if self._next is None or abs(sound.t - self._next) > LOST_US:
             if self._next is not None:
                 _log.debug("sound_lost", seconds=round((sound.t - self._next) / US, 2))
@@ -297,5 +300,8 @@ class Listener:
         if problem == self._problem:
             return
         self._problem = problem
-        _log.warning("listening_down", reason=problem) if problem else _log.info("listening_back")
-        self._bus.publish(Health(self._clock.now(), "listening", "down" if problem else "ok", problem))
+        self._told("listening", problem)
+
+    def _told(self, part: str, problem: str) -> None:
+        _log.warning("listening_down", part=part, reason=problem) if problem else _log.info("listening_back", part=part)
+        self._bus.publish(Health(self._clock.now(), part, "down" if problem else "ok", problem))

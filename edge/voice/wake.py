@@ -56,6 +56,11 @@ class Ears:
         self._deaf_until = 0
 
     @property
+    def problem(self) -> str:
+        """Why a word is not listened for at present, one sentence; empty when all are."""
+        return next((p for _, model in self._models if (p := str(getattr(model, "problem", "")))), "")
+
+    @property
     def phrases(self) -> int:
         """How many words are listened for."""
         return len(self._models)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import select
 import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,8 @@ from models.roles import SPEECH_RATE, AudioChunk, SpeechSegment
 
 SCHEME = "wyoming://"
 CONNECT_S, ANSWER_S = 3.0, 20.0
+WAKE_S = 2.0  # longest wait for a wake-word service that takes no sound
+AGAIN = 2  # seconds of sound between two looks for one that is away
 CHUNK = 1024  # samples of one event
 LONGEST = 1 << 24  # bytes of one part of an event
 FORMAT = {"rate": SPEECH_RATE, "width": 2, "channels": 1}
@@ -34,8 +37,8 @@ Event = tuple[str, dict[str, Any], bytes]
 class Line:
     """A connection. Raises ModelDownError when the other side is away or does not answer, OutputError for nonsense."""
 
-    def __init__(self, address: str) -> None:
-        """Raises LoadError for what is no address."""
+    def __init__(self, address: str, answer_s: float = ANSWER_S) -> None:
+        """`answer_s`: how long the other side may take, seconds. Raises LoadError for what is no address."""
         parts = urlsplit(address)
         try:
             if not parts.hostname or not parts.port:
@@ -43,7 +46,7 @@ class Line:
             self._where = (parts.hostname, parts.port)
         except ValueError as error:
             raise LoadError(f"{address} is no address: write it as {SCHEME}HOST:PORT.") from error
-        self.address = address
+        self.address, self._answer_s = address, answer_s
         self._socket: socket.socket | None = None
         self._left = b""
 
@@ -54,7 +57,7 @@ class Line:
             self._socket = socket.create_connection(self._where, CONNECT_S)
         except OSError as error:
             raise ModelDownError(f"Nothing answers at {self.address} ({error}): start the service.") from error
-        self._socket.settimeout(ANSWER_S)
+        self._socket.settimeout(self._answer_s)
 
     @property
     def is_open(self) -> bool:
@@ -192,19 +195,27 @@ class WyomingTts:
 class WyomingWake:
     """A WakeWord behind an address: the sound goes there as it comes. Not for several threads at once.
 
-    A service that is away is sought again at every `reset`, and the sound passes unheard until then.
+    A service that is away is sought again beside the sound, which passes unheard until then; `problem` says so.
     """
 
     def __init__(self, address: str) -> None:
+        """Raises LoadError for what is no address."""
         self.id = address
-        self._line = Line(address)
-        self.reset()
+        self.problem = ""  # why nothing is heard at present, one sentence
+        self._line = Line(address, WAKE_S)
+        self._missed = 0  # samples since it was sought last
+        self._seeking: threading.Thread | None = None
+        self._closed = False
+        self._seek()
 
     def feed(self, pcm: NDArray[np.int16]) -> str | None:
-        """Raises InputError for what is no sound; a lost service is told by `reset`."""
+        """Raises InputError for what is no sound."""
         if not isinstance(pcm, np.ndarray) or pcm.dtype != np.int16 or pcm.ndim != 1:
             raise InputError("The wake word takes int16 samples of shape (n,) at 16 kHz.")
         if not self._line.is_open:
+            self._missed += len(pcm)
+            if self._missed >= AGAIN * SPEECH_RATE:
+                self._look()
             return None
         heard: str | None = None
         try:
@@ -213,15 +224,46 @@ class WyomingWake:
                 kind, data, _ = self._line.read()
                 if kind == "detection":
                     heard = str(data.get("name") or "wake word").replace("_", " ")
-        except (ModelDownError, OutputError, OSError):
-            self._line.close()
+        except (ModelDownError, OutputError, OSError) as error:
+            self._lost(error)
         return heard
 
     def reset(self) -> None:
-        """Begin a new stream. Raises ModelDownError."""
-        self._line.open()
-        self._line.send("detect", {})
-        self._line.send("audio-start", FORMAT)
+        """Begin a new stream."""
+        if self._line.is_open:
+            try:
+                self._line.send("audio-stop")
+                self._line.send("audio-start", FORMAT)
+            except ModelDownError as error:
+                self._lost(error)
 
     def close(self) -> None:
+        self._closed = True
         self._line.close()
+
+    def _lost(self, error: Exception) -> None:
+        self._line.close()
+        self._missed, self.problem = 0, str(error)
+
+    def _look(self) -> None:
+        if self._closed or (self._seeking is not None and self._seeking.is_alive()):
+            return
+        self._missed = 0
+        self._seeking = threading.Thread(target=self._seek, name="wyoming-wake", daemon=True)
+        self._seeking.start()
+
+    def _seek(self) -> None:
+        """Connect anew, and hand the line over once it is whole."""
+        line = Line(self.id, WAKE_S)
+        try:
+            line.open()
+            line.send("detect", {})
+            line.send("audio-start", FORMAT)
+        except ModelDownError as error:
+            line.close()
+            self.problem = str(error)
+            return
+        if self._closed:
+            line.close()
+            return
+        self._line, self.problem = line, ""
