@@ -18,7 +18,7 @@ from edge.voice.service import VoiceService
 
 def test_its_absence_shows_in_the_health_and_is_told_once() -> None:
     wake = SimpleNamespace(problem="Nothing answers there: start the service.", feed=lambda _: None, reset=lambda: None)
-    vad = SimpleNamespace(probability=lambda _: 0.0, reset=lambda: None)
+    vad = SimpleNamespace(probability=lambda _: 0.0, reset=lambda: None, transcribe=lambda _: ())
     bus, clock = Bus(), ReplayClock(10**12)
     told = bus.subscribe("health")
     hearing = Hearing(lambda: [wake], list, lambda: vad, lambda: vad)  # type: ignore[list-item,return-value]
