@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from edge.retrieval.words import key, same_phrases, tokens
 from storage.records import Item
 
-Way: TypeAlias = Literal["open", "power"]
+Way: TypeAlias = Literal["open", "power", "unsaved"]
 
 # Words before the verb of a clause.
 _LEAD = frozenset(
@@ -40,8 +40,20 @@ _CLOSE = frozenset(key(w) for w in ("close", "shut", "lock"))
 _TURN = key("turn")  # "switch" shares its key
 _PUT = frozenset(key(w) for w in ("put", "flip", "click", "leave", "set"))
 _IGNITE = frozenset(key(w) for w in ("light", "ignite", "kindle"))
-_RUN = frozenset(key(w) for w in ("run", "start", "activate", "fill", "draw"))
-_HALT = frozenset(key(w) for w in ("stop", "extinguish", "snuff", "unplug", "deactivate", "turnoff"))
+_RUN = frozenset(key(w) for w in ("run", "start", "activate", "fill", "draw", "preheat", "enable"))
+_HALT = frozenset(
+    key(w) for w in ("stop", "extinguish", "snuff", "unplug", "deactivate", "turnoff", "kill", "douse", "disable")
+)
+_MOVE = frozenset(key(w) for w in ("pull", "push", "slam", "swing", "slide", "roll", "wind", "prop", "kick"))
+_SHUT = frozenset(("shut", "closed", "to", "up"))
+_PLUG = re.compile(
+    r"^(?:pulls?|takes?|draws?|removes?|yanks?) (?:out )?(?:the |its )?(?:(?:plug|cord|cable) (?:of|from) (?P<of>.+?)(?: out\b.*| from\b.*)?"
+    r"|(?P<its>.+?)(?:'s)? (?:plug|cord|cable) (?:out|from)\b.*|(?P<wall>.+?) (?:from|out of) (?:the )?(?:wall|socket|outlet|mains))$"
+)
+_UNSAVED = re.compile(r"\b(?:not (?:yet )?(?:been )?saved|unsaved)\b")
+_SAVES = re.compile(
+    r"^saves?\b|^press(?:es)? (?:ctrl|control|command|cmd)[ +-]*s\b|\b(?:click\w*|press\w*|tap\w*) (?:on )?(?:the )?save\b|\b(?:is|was|are) saved\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +96,28 @@ def doings(item: Item, wearer: frozenset[str]) -> tuple[tuple[str, bool], ...]:
 @lru_cache(maxsize=16384)
 def read(text: str) -> Act | None:
     """The opening, closing or switching one clause tells of, if any."""
+    if _UNSAVED.search(text):
+        return Act("unsaved", True, "work")
+    if _SAVES.search(text):
+        return Act("unsaved", False, "work")
+    pulled = _PLUG.match(text)
+    if pulled is not None:
+        return _power(tokens(pulled["of"] or pulled["its"] or pulled["wall"]), begins=False)
     words = tokens(same_phrases(text))
     while words and words[0] in _LEAD and len(words) > 1:
         words.pop(0)
     if len(words) < 2:
         return None
     verb, rest = key(words[0]), words[1:]
+    if verb == key("power") or (verb in (key("shut"), key("fire"), key("boot")) and rest[0] in ("off", "down", "up")):
+        begins = not {"off", "down"} & set(rest[:1] + rest[-1:])
+        return _power([w for w in rest if w not in ("on", "off", "up", "down")], begins=begins)
+    if verb in _MOVE and rest[-1] in ("open", "down", *_SHUT):
+        thing = _thing(rest[:-1])
+        return Act("open", rest[-1] not in _SHUT, thing) if thing else None
+    if verb in _MOVE and rest[0] in ("up", "down", "shut", "open"):
+        thing = _thing(rest[1:])
+        return Act("open", rest[0] in ("down", "open"), thing) if thing else None
     if verb in _OPEN | _CLOSE:
         thing = _thing(rest[1:] if rest[0] in ("up", "down", "off") else rest)
         return Act("open", verb in _OPEN, thing) if thing else None

@@ -19,7 +19,9 @@ _ALWAYS = "phone|mobile phone|keys?|car keys?|house keys?|wallet|purse"
 _AWAY = (
     _ALWAYS
     + "|umbrella|bag|handbag|backpack|rucksack|briefcase|laptop|tablet|notebook|book|passport|ticket|headphones|"
-    "camera|jacket|coat|scarf|hat|gloves|glasses|sunglasses|water bottle|suitcase|shopping bag"
+    "camera|jacket|coat|scarf|hat|cap|helmet|gloves|glasses|sunglasses|water bottle|thermos|lunch box|suitcase|shopping bag|shopping|"
+    "badge|id card|access card|key card|card|charger|power bank|headset|earbuds|hearing aids?|folder|documents|papers|clipboard|envelope|parcel|"
+    "medicine|pills|inhaler|insulin|epipen|walking stick|cane|crutch(?:es)?|stethoscope|tool ?box|tool ?bag|tripod|e-?reader|flowers|present"
 )
 _THING = r"(?:the |a |an |my |his |her |their )?(?:\w+ )?(?P<thing>{})\b"
 _PUT = r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
@@ -28,7 +30,7 @@ _TAKE = (
     r"pack|packs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
 )
 _INTO = re.compile(
-    r"\b(?:in|into) (?:the |a |my |his |her )?(?:\w+ )?(?:bag|pocket|backpack|handbag|purse|rucksack|briefcase|suitcase)\b"
+    r"\b(?:in|into) (?:the |a |my |his |her )?(?:\w+ )?(?:\w+ )?(?:bag|pockets?|backpack|handbag|purse|rucksack|briefcase|suitcase|holster|pouch|satchel|trolley|basket)\b"
 )
 _WHERE = re.compile(r"\b(?P<where>(?:on|onto|in|into|under|beside|next to|by|at) .+)$")
 _PUT_AWAY = re.compile(_PUT + _THING.format(_AWAY))
@@ -75,6 +77,9 @@ class Belongings:
         self._lying = {name: thing for name, thing in self._lying.items() if thing.t > edge}
 
     def _note(self, text: str, item: Item, window: Window) -> None:
+        if _INTO.search(text):  # whatever the verb: it goes along
+            for name in [n for n in self._lying if re.search(rf"\b{n}\b", text)]:
+                del self._lying[name]
         put, taken = _PUT_AWAY.match(text), _TAKE_AWAY.match(text)
         if put and not _INTO.search(text) and not text.startswith(("put on ", "puts on ")):
             place = _WHERE.search(text[put.end("thing") :])

@@ -25,7 +25,8 @@ _FETCH = re.compile(
 _GO = re.compile(
     r"^(?:walk|walks|go|goes|run|runs|climb|climbs|drive|drives) (?:back |over |down |up |out )*(?:to|into) (?:the |a |my )?"
     r"(?P<place>printer|copier|cellar|basement|attic|garage|shed|shop|store|supermarket|mail ?box|letter box|post office|storeroom|car|bins?|"
-    r"loft|warehouse|front desk|reception|workshop)\b"
+    r"loft|warehouse|front desk|reception|workshop|copy room|mail ?room|laundry room|stock ?room|supply (?:room|cabinet|closet)|linen (?:room|cupboard)|"
+    r"medicine (?:room|cabinet)|pharmacy|drug ?store|vending machine|coffee machine|well|pump|compost|skip|container|tool (?:shed|box|crib|cabinet)|van|truck|archive)\b"
 )  # fmt: skip
 _SEEK = re.compile(r"^(?:look|looks|search|searches)(?:ing)? for (?P<thing>.+)$")
 _CUT = re.compile(

@@ -171,7 +171,8 @@ class PresentExpert:
         state = _state(first)
         if len(told) > 1:
             state += f", the {told[1].thing} {_bare_state(told[1])}"
-        text = speak("resource_reminder", thing=f"The {first.thing}", state=state)
+        whose = "Your" if first.closure.way == "unsaved" else "The"
+        text = speak("resource_reminder", thing=f"{whose} {first.thing}", state=state)
         return service("resource_reminder", t, text, evidence, key, unit, self.name)
 
 
@@ -191,4 +192,6 @@ def _state(standing: Standing) -> str:
 def _bare_state(standing: Standing) -> str:
     if standing.closure.way == "open":
         return "open"
+    if standing.closure.way == "unsaved":
+        return "not saved"
     return {"tap": "running", "fire": "burning"}.get(standing.closure.name, "on")

@@ -16,7 +16,7 @@ from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, service
 from storage.records import Item, Service, Window
 
-_SHARP = r"(?:knife|knives|blade|scissors|saw|razor|cleaver|grater|slicer|drill bit|axe)"
+_SHARP = r"(?:knife|knives|blades?|scissors|\w*saw|razor|cleaver|grater|slicer|mandoline?|drill bit|axe|hatchet|chisel|scalpel|shears|secateurs|hedge trimmer|mower|(?:grinder|cutting|spinning) disc|grinder|lathe|router bit|sander|needle)"
 _HAND = r"(?:finger|fingers|fingertips|thumb|thumbs|hand|hands|palm|wrist|arm|sleeve|hair)"
 _FINGER = r"(?:finger|fingers|fingertips|thumb|thumbs|palm|wrist)"
 _FIRE = r"(?:flame|flames|fire|burner|burners|lit stove|hot stove|hot hob|gas flame|lit candle)"
@@ -38,7 +38,9 @@ class Hazard:
 TABLE: tuple[Hazard, ...] = (
     Hazard("blade", rf"{_FINGER}\b.{{0,40}}\b{_NEAR}\b.{{0,24}}\b{_SHARP}|{_SHARP}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b{_FINGER}|"
            rf"\bhands?\b.{{0,24}}\b(?:under|beneath|close to|too near|touch\w*)\b.{{0,16}}\b{_SHARP}|"
-           rf"(?:holds?|grabs?|grasps?|catch\w*)\b.{{0,20}}\bby the blade|{_CUTTING} towards? (?:the |his |her |my )?{_HAND}",
+           rf"(?:holds?|grabs?|grasps?|catch\w*)\b.{{0,20}}\bby the blade|{_CUTTING} towards? (?:the |his |her |my )?{_HAND}|"
+           rf"(?:push|press|driv|pull|mov|stab)\w* (?:the |a )?(?:\w+ )?{_SHARP} towards? (?:the |his |her |my )?(?:other |left |right |own )?{_HAND}|"
+           rf"(?:sleeve|scarf|necklace|long hair|loose hair|tie|cord)\b.{{0,30}}\b(?:caught|near|close to|into|in|touch\w*)\b.{{0,16}}\b(?:{_SHARP}|spinning|rotating|drill|mixer|shredder|belt)",
            r"\b(?:glove|wash\w*|rins\w*|put\w* (?:down|away)|dr(?:y|ies)|rack|block|drawer|handle)\b", "fingers near the blade"),
     Hazard("distraction", rf"(?:look\w*|star\w*|typ\w*|scroll\w*) (?:at|on|away|to)\b.{{0,24}}\bwhile (?:\w+ )?{_CUTTING}|"
            rf"{_CUTTING}\b.{{0,30}}\bwhile (?:look\w*|talk\w* on|scroll\w*|typ\w*)\b.{{0,16}}\b(?:phone|screen|away|tv|television)",
@@ -57,7 +59,7 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("broken glass", r"(?:broken|shattered|smashed|splinters? of|shards? of) (?:\w+ )?(?:glass|bottle|plate|jar|cup|mirror|bowl)|"
            r"(?:glass|bottle|jar|mirror|plate)\b.{0,16}\b(?:breaks|shatters|broke|shattered|smashes)|glass shards?",
            r"\b(?:sweep\w*|swept|bin|dustpan|throw\w* away|vacuum\w*)\b", "there is broken glass"),
-    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid)\w*|(?:los\w* (?:his |her |my |the )?balance|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
+    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|(?:los\w* (?:his |her |my |the )?balance|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
            r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
            r"\b(?:toy|table leg)\b", "you may fall"),
     Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|"
@@ -67,6 +69,15 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("electricity", rf"wet {_HAND}|(?:knife|fork|spoon|screwdriver|{_HAND})\b.{{0,16}}\b(?:in|into|inside)\b.{{0,10}}\b(?:toaster|socket|outlet)|"
            r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)|(?:hair ?dryer|radio|heater|phone charger)\b.{0,24}\b(?:bath ?tub|sink full|in the bath|near (?:the )?water)",
            r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*)\b(?!.*plug)", "wet hands and power"),
+    Hazard("child", r"\b(?:toddler|child|baby|infant|little (?:boy|girl)|kid|grandchild)\b.{0,40}\b(?:reach\w*|grab\w*|pull\w*|crawl\w*|climb\w*|run\w*|lean\w*|put\w*)\b.{0,40}"
+           r"\b(?:hot|stove|hob|oven|pan handle|kettle|iron|candle|fire|knife|scissors|socket|outlet|plug|stairs|balcony|window ?sill|road|street|pool|pond|pills?|bleach|cleaner|battery)\b",
+           r"\b(?:helps?|held by|holding (?:his|her|the) hand|barrier|toy|away from)\b", "the child"),
+    Hazard("dose", r"\b(?:takes?|swallow\w*|gives?|inject\w*|pours?)\b.{0,40}\b(?:second|double|twice the|another|two|too many)\b.{0,16}\b(?:dose|doses)\b|"
+           r"\b(?:pills?|tablets?|medicine|painkillers?|sleeping pills?)\b.{0,24}\bwith (?:a |some |the )?(?:glass of )?(?:wine|beer|whisky|whiskey|vodka|alcohol)",
+           r"\b(?:as prescribed|next week|does not|doesn't)\b", "check the dose"),
+    Hazard("gas", r"\b(?:smell\w*|hiss\w*|leak\w*|escap\w*)\b.{0,16}\bgas\b|\bgas\b.{0,16}\b(?:leak\w*|hiss\w*|escap\w*)|"
+           r"\b(?:engine|generator|barbecue|charcoal|car)\b.{0,24}\b(?:runs?|running|burns?|burning|glow\w*)\b.{0,24}\b(?:closed|indoors|in the tent|inside the tent)",
+           r"\b(?:stops?|stopped|no|tea|petrol station)\b", "gas or fumes, get air"),
     Hazard("fumes", r"\bbleach\b.{0,40}\b(?:ammonia|vinegar|acid|drain cleaner|toilet cleaner|alcohol)|\b(?:ammonia|vinegar|acid)\b.{0,40}\bbleach\b",
            r"\b(?:shelf|cupboard|shop|store)\b", "never mix those cleaners"),
 )  # fmt: skip

@@ -22,7 +22,8 @@ ENOUGH = 1.0
 
 # (weight, where to, words of an event or caption)
 _ACT_WORDS: tuple[tuple[float, Goes, str], ...] = (
-        (1.0, "out", r"\b(?:leav\w*|exit\w*) (?:the |my |your )?(?:house|home|flat|apartment|building|office|cafe|café|shop|store|restaurant|hotel|gym|library|room for the day)\b"),
+        (1.0, "out", r"\b(?:leav\w*|exit\w*) (?:the |my |your )?(?:house|home|flat|apartment|building|office|cafe|café|shop|store|restaurant|hotel|gym|library|bar|pub|clinic|surgery|hospital|school|classroom|lecture hall|meeting room|waiting room|train|bus|tram|plane|ferry|workshop|site|room for the day)\b"),
+        (1.0, "out", r"\bget(?:s|ting)? off (?:the |a )?(?:train|bus|tram|plane|ferry)\b|\b(?:checks?|checking) out of (?:the )?(?:hotel|room|hostel)\b"),
         (1.0, "out", r"^(?:start activity |starts?:? |begins? )?(?:leaving(?: house| home)?|leave house|going out\b.*|go out\b.*)$"),
         (1.0, "out", r"\b(?:go(?:es)?|walk\w*|step\w*|head\w*) (?:out of the (?:house|door|flat|building|office)|outside|out the (?:front )?door)\b"),
         (1.0, "out", r"\block\w* (?:the |up the )?(?:front |main |house |apartment |flat |entrance )?(?:door|house)\b"),
@@ -34,7 +35,7 @@ _ACT_WORDS: tuple[tuple[float, Goes, str], ...] = (
         (0.4, "out", r"\b(?:take|takes|grab\w*|pick\w*(?: up)?|shoulder\w*) (?:up )?(?:the |his |her |my )?(?:backpack|handbag|briefcase|suitcase|umbrella|purse)\b"),
         (0.5, "out", r"\bopen\w* (?:the )?(?:front|main|entrance|apartment) ?door\b"),
         (1.0, "bed", r"^(?:start activity |starts?:? )?(?:sleeping|go to bed|going to bed|sleep)$|\b(?:go\w*|get\w*|climb\w*|lie\w*|lay\w*)(?: down)? (?:to|in|into|on) (?:the )?bed\b"),
-        (1.0, "room", r"\b(?:leav\w*|exit\w*|walk\w* out of|go(?:es)? out of) (?:the )?(?:kitchen|bathroom|bedroom|room|living room|study|garage|laundry room|toilet)\b"),
+        (1.0, "room", r"\b(?:leav\w*|exit\w*|walk\w* out of|go(?:es)? out of) (?:the )?(?:kitchen|bathroom|bedroom|room|living room|study|garage|laundry room|toilet|basement|cellar|attic|greenhouse|shed|stable|lab|laboratory|ward)\b"),
         (1.0, "room", r"\b(?:enter\w*|walk\w* (?:in)?to|go(?:es)? (?:in)?to) (?:the )?(?:kitchen|bathroom|bedroom|living room|study|hallway|garage|office|dining room|garden)\b"),
 )  # fmt: skip
 _SPEECH_WORDS: tuple[tuple[float, Goes, str], ...] = (

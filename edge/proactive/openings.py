@@ -18,7 +18,7 @@ from edge.proactive.leaving import Goes
 from storage.records import Item
 
 MIN = 60
-WAYS: tuple[Way, ...] = ("open", "power")
+WAYS: tuple[Way, ...] = ("open", "power", "unsaved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +44,28 @@ class Closure:
 
 # fmt: off
 CLOSURES: tuple[Closure, ...] = (
-    Closure("cooker", "power", r"hob|stove|stovetop|cooker|burner|gas ring|gas|heat|hot ?plate|cooktop|flame",
+    Closure("cooker", "power", r"hob|stove|stovetop|cooker|burner|gas ring|gas|heat|hot ?plate|cooktop|flame|fryer|griddle|bunsen burner",
             ("out", "bed"), 20 * MIN, 180 * MIN, 3,
             "hob pan pot wok kettle lid spatula ladle stir cook fry boil simmer sauce soup stew food taste season egg meat chicken pasta "
             "rice onion vegetable potato chop cut slice peel recipe kitchen oven plate serve"),
     Closure("oven", "power", r"oven|grill", ("out", "bed"), 0, 180 * MIN, 3),
-    Closure("hot tool", "power", r"(?:steam |clothes |soldering |curling )?iron|straighteners?|hair straightener|glue gun|heat gun|waffle maker|sandwich maker",
-            ("out", "bed", "room"), 5 * MIN, 120 * MIN, 3, "iron shirt trousers dress blouse sheet hair glue solder waffle sandwich"),
-    Closure("heater", "power", r"(?:space |fan |electric )?heater|electric blanket", ("out",), 0, 600 * MIN, 3),
-    Closure("fire", "power", r"candles?|fire ?place|fire|incense|barbecue|bbq", ("out", "bed"), 15 * MIN, 240 * MIN, 3),
-    Closure("tap", "power", r"(?:water |kitchen |bathroom )?(?:tap|faucet)(?: water)?|shower|hose|sprinkler",
+    Closure("hot tool", "power", r"iron|straighteners?|curling (?:wand|tongs)|glue gun|heat gun|hot air gun|waffle maker|sandwich maker|heat press|blowtorch|welder",
+            ("out", "bed", "room"), 5 * MIN, 120 * MIN, 3, "iron shirt trousers dress blouse sheet hair glue solder waffle sandwich weld"),
+    Closure("heater", "power", r"heater|electric blanket|heat lamp|heating pad", ("out",), 0, 600 * MIN, 3),
+    Closure("fire", "power", r"candles?|tea ?lights?|fire ?place|fire|bonfire|incense|barbecue|bbq|lantern|oil lamp", ("out", "bed"), 15 * MIN, 240 * MIN, 3),
+    Closure("tap", "power", r"(?:tap|faucet)(?: water)?|shower|hose(?:pipe)?|sprinkler|spigot|standpipe",
             ("out", "bed", "room"), 0, 40 * MIN, 3),
-    Closure("bath", "power", r"bath|(?:bath ?)?tub|(?:paddling )?pool", ("out", "bed"), 10 * MIN, 60 * MIN, 3, "bath tub water pool towel"),
-    Closure("fridge", "open", r"fridge|refrigerator|freezer", ("out", "bed", "room"), 3 * MIN, 30 * MIN, 2, "fridge freezer"),
-    Closure("outer door", "open", r"(?:front|main|entrance|apartment|house|back|patio|balcony|garden|garage) ?door|garage|gate",
+    Closure("bath", "power", r"bath|(?:bath ?)?tub|pool|bucket|water tank|pond", ("out", "bed"), 10 * MIN, 60 * MIN, 3, "bath tub water pool towel"),
+    Closure("fridge", "open", r"fridge|refrigerator|freezer|cold room|cool ?box", ("out", "bed", "room"), 3 * MIN, 30 * MIN, 2, "fridge freezer"),
+    Closure("safe", "open", r"safe|strongbox|cash ?box|till|medicine (?:cabinet|cupboard|chest|trolley)|drug (?:cabinet|cupboard|trolley)|gun cabinet",
+            ("out", "bed", "room"), 5 * MIN, 45 * MIN, 2, "safe money cash till medicine drug pill dose cabinet trolley"),
+    Closure("work", "unsaved", r"work", ("out", "bed", "room"), 0, 120 * MIN, 2),
+    Closure("outer door", "open", r"(?:front|main|entrance|apartment|house|back|patio|balcony|garden|garage|cellar|shed|barn|stable|greenhouse|terrace|coop|van) ?door|garage|gate|shed|barn|coop|hutch|kennel|cage",
             ("bed",), 3 * MIN, 45 * MIN, 2, "door garage gate"),
     Closure("car", "open", r"car (?:door|window|boot|trunk)|trunk of the car|boot of the car|tailgate", ("room",), 3 * MIN, 45 * MIN, 2, "car trunk boot"),
-    Closure("window", "open", r"(?:\w+ )?windows?", ("out",), 0, 600 * MIN, 1),
-    Closure("light", "power", r"(?:\w+ )?(?:lights?|lamp)|flash ?light|headlights?|torch", ("out",), 0, 360 * MIN, 1),
-    Closure("machine", "power", r"vacuum(?: cleaner)?|hoover|drill|saw|sander|lathe|band saw|extractor fan|fan|mixer|blender",
+    Closure("window", "open", r"windows?|skylight|roof window", ("out",), 0, 600 * MIN, 1),
+    Closure("light", "power", r"lights?|lamp|flash ?light|headlights?|torch|floodlight", ("out",), 0, 360 * MIN, 1),
+    Closure("machine", "power", r"vacuum(?: cleaner)?|hoover|drill|\w*saw|sander|lathe|grinder|milling machine|compressor|pump|generator|engine|motor|(?:lawn ?)?mower|projector|extractor|fan|mixer|blender",
             ("out",), 0, 120 * MIN, 2),
 )
 # fmt: on
@@ -107,8 +110,8 @@ class Books:
     """The outcome of a fold: what stands, and how often closings were missed, for each way."""
 
     standing: dict[str, Standing] = field(default_factory=dict)
-    begun: dict[Way, int] = field(default_factory=lambda: {"open": 0, "power": 0})
-    missed: dict[Way, int] = field(default_factory=lambda: {"open": 0, "power": 0})
+    begun: dict[Way, int] = field(default_factory=lambda: dict.fromkeys(WAYS, 0))
+    missed: dict[Way, int] = field(default_factory=lambda: dict.fromkeys(WAYS, 0))
 
     def trusted(self, standing: Standing, *, going: bool) -> bool:
         """Whether an unseen closing is unlikely enough to speak up: more is forgiven where the hazard is great."""
@@ -124,7 +127,9 @@ class Books:
 def closure_of(way: Way, thing: str) -> Closure | None:
     """The row of the table a thing belongs to."""
     bare = _HEAD.sub(lambda m: m["thing"], thing) if way == "power" or "door" in thing else thing
-    for name in dict.fromkeys((thing, bare)):
+    words = bare.split()
+    shorter = [" ".join(words[n:]) for n in range(1, len(words))]  # "garden hose" is a hose
+    for name in dict.fromkeys((thing, bare, *shorter)):
         for closure, pattern in _PATTERNS:
             if closure.way == way and pattern.match(name):
                 return closure
@@ -162,8 +167,8 @@ def fold(acts: Sequence[Seen], until: int) -> Books:
         place = (act.way, name)
         if act.begins and not seen.stays:
             before = open_since.get(place)
-            if before is not None and seen.t - before < 3 * US:
-                continue  # the same act, perceived twice
+            if before is not None and (seen.t - before < 3 * US or act.way == "unsaved"):
+                continue  # the same act, or the same state, perceived twice
             books.begun[act.way] += 1
             if before is not None:
                 books.missed[act.way] += 1

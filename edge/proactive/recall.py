@@ -21,15 +21,19 @@ LINK_UNTIL_US = 72 * 3600 * US
 LOOK_BACK_US = 14 * 24 * 3600 * US
 
 _SEEKS = re.compile(
-    r"^(?:look|looks|looking|search|searches|searching|hunt|hunts|rummage|rummages)\b.{0,16}?\bfor (?:the |my |his |her |a |an )?(?P<thing>[a-z' -]{2,40})"
+    r"^(?:look|looks|looking|search|searches|searching|hunt|hunts|hunting|rummage|rummages|check|checks|feel|feels|pat|pats|dig|digs)\b.{0,40}?\bfor (?:the |my |his |her |a |an )?(?P<thing>[a-z' -]{2,40})"
 )
 _ASKS = re.compile(
     r"\bwhere (?:did i (?:put|leave|lay)|have i (?:put|left)|(?:is|are|'s)) (?:my |the )(?P<a>[a-z' -]{2,30}?)(?= gone|[?.!,]|$)"
-    r"|\bi (?:can't|cannot|can not) find (?:my |the )(?P<b>[a-z' -]{2,30}?)(?=[?.!,]|$)"
-    r"|\bwhere (?:my |the )(?P<c>[a-z' -]{2,30}?) (?:is|are)\b"
+    r"|\bi (?:can't|cannot|can not|don't|do not) (?:find|see) (?:my |the )(?P<b>[a-z' -]{2,30}?)(?=[?.!,]|$)"
+    r"|\bwhere (?:my |the )(?P<c>[a-z' -]{2,30}?) (?:is|are|went|got to)\b"
+    r"|\b(?:have you|has anyone|did anyone|anybody|anyone) seen? (?:my |the )(?P<d>[a-z' -]{2,30}?)(?= anywhere| lately|[?.!,]|$)"
+    r"|\bwhere i (?:put|left|laid) (?:my |the )(?P<e>[a-z' -]{2,30}?)(?=[?.!,]|$)"
+    r"|\bi(?:'ve| have)? (?:lost|misplaced) (?:my |the )(?P<f>[a-z' -]{2,30}?)(?= again| somewhere|[?.!,]|$)"
 )
 _PUTS = re.compile(
-    r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|hide|hides|store|stores)\b"
+    r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|hide|hides|store|stores|"
+    r"slip|slips|slide|slides|tuck|tucks|stick|sticks|stash|stashes|lean|leans|rest|rests|clip|clips|lock|locks|park|parks|pack|packs)\b"
 )
 _TAKES = re.compile(r"^(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|wear|wears|carry|carries)\b")
 _WHERE = re.compile(
@@ -49,6 +53,8 @@ _DONE = {
         "set it to charge": "charge,charges", "marinated it": "marinate,marinates", "put it to soak": "soak,soaks",
         "put it to thaw": "defrost,defrosts,thaw,thaws", "borrowed it": "borrow,borrows", "lent it": "lend,lends",
         "repaired it": "repair,repairs", "glued it": "glue,glues", "painted it": "paint,paints",
+        "sharpened it": "sharpen,sharpens", "oiled it": "oil,oils", "froze it": "freeze,freezes", "printed it": "print,prints",
+        "varnished it": "varnish,varnishes", "picked it up": "collect,collects", "lent it out": "loan,loans",
         "started it": "start,starts,switch on,switches on",
     }.items()
     for verb in verbs.split(",")
@@ -155,7 +161,7 @@ def _sought_in(item: Item, wearer: frozenset[str]) -> str:
         if item.speaker.lower() not in wearer:
             return ""
         asks = _ASKS.search(item.text.lower().replace("\u2019", "'"))
-        return "" if asks is None else (asks["a"] or asks["b"] or asks["c"]).strip()
+        return "" if asks is None else next(filter(None, asks.groups())).strip()
     for words, mine in doings(item, wearer):
         seeks = _SEEKS.search(words)
         if mine and seeks:

@@ -24,7 +24,7 @@ LAST_DAYS = 14
 SHARE = 0.7  # of those days it was begun on at least so many
 SLACK_US = 15 * 60 * US  # so long after the latest usual beginning it is late
 GIVE_UP_US = 45 * 60 * US  # and so long after it a word about it comes too late
-SOON_US = 10 * 60 * US  # so long before the latest usual beginning it is told when an activity begins or ends
+SOON_US = 5 * 60 * US  # so long before the latest usual beginning it is told when an activity begins or ends
 LEAVING_US = 30 * 60 * US  # and so long before it to who leaves home: there will be no better moment
 # Nobody wants to be told of these.
 _PRIVATE = re.compile(r"toilet|bathroom visit|sleep|go(?:ing)? to bed")

@@ -8,7 +8,8 @@ from edge.proactive.alerts import SPEAKABLE_S, speak, spoken_s
 from edge.proactive.hazards import TABLE, TECHNIQUES, advice, warning
 
 DANGERS = {
-    "blade": ["Her thumb is under the knife.", "cuts towards his hand", "grabs the falling knife by the blade"],
+    "blade": ["Her thumb is under the knife.", "cuts towards his hand", "grabs the falling knife by the blade", "pushes the chisel towards the other hand",
+              "The fingers are close to the spinning grinder disc.", "A sleeve is caught in the drill."],
     "distraction": ["looks away while cutting bread", "slices the loaf while looking at the phone"],
     "burn": ["touches the hot pan without a glove", "The hand is right above the boiling water.", "a bare hand on the hot tray"],
     "fire": ["The paper lies on top of the burner.", "the oil in the pan is on fire"],
@@ -17,6 +18,9 @@ DANGERS = {
     "fall": ["the chair wobbles under the wearer", "loses her balance on the stairs", "stands on the top step of the ladder"],
     "traffic": ["crosses the street while looking at the phone", "A car is approaching fast from the left.", "driving while texting"],
     "electricity": ["plugs in the kettle with wet hands", "pokes a fork into the toaster", "touches an exposed wire"],
+    "child": ["A toddler reaches for the pan handle.", "the child crawls towards the open stairs"],
+    "dose": ["swallows a second dose of the tablets", "takes the sleeping pill with a glass of wine"],
+    "gas": ["It smells of gas in the cellar.", "the generator is running in the closed garage"],
     "fumes": ["pours vinegar into the bucket with bleach"],
 }  # fmt: skip
 SLIPS = {
@@ -34,6 +38,9 @@ HARMLESS = [
     "puts the plate near the knife rack", "looks at the phone", "chops an onion", "A car is parked by the road.",
     "walks along the street", "stands on the balcony", "On the television a car speeds towards a wall.",
     "lights the candle", "puts the kettle on the burner", "dries wet hands with a towel", "climbs the stairs",
+    "sharpens the chisel on the stone", "saws a board held in the vice", "holds the child's hand near the road", "takes a tablet with water",
+    "fills the car with petrol at the petrol station", "turns off the gas", "reads to the child on the sofa", "the baby climbs over the toy knife",
+    "pushes the needle through the cloth", "pulls the drawer with the knives open", "puts a tea towel into the washing machine",
     "puts bleach on the shelf next to the vinegar", "the dog runs over the toy", "warms hands by the fireplace",
 ]  # fmt: skip
 
