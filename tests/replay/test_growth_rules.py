@@ -56,7 +56,7 @@ def check_rules(snapshot: Snapshot, cap_s: float = 600.0, gap_s: float = 60.0) -
         assert len(members) == pattern.recurrence == len(set(members))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 8))])
 def test_rules_hold_on_made_up_days(seed: int, day: Callable[..., Path], embed: Any, tmp_path: Path) -> None:
     with grown(tmp_path / "m.db", day(seed, 120), embed) as store, store.snapshot() as snapshot:
         check_rules(snapshot)
@@ -64,7 +64,15 @@ def test_rules_hold_on_made_up_days(seed: int, day: Callable[..., Path], embed: 
         assert store.integrity() == []
 
 
-@pytest.mark.parametrize("name", ["epic/epic-P16", "holo/holo-z029", "locomo/locomo-30", "hdepic/hdepic-P07"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "holo/holo-z029",
+        "locomo/locomo-30",
+        pytest.param("epic/epic-P16", marks=pytest.mark.slow),
+        pytest.param("hdepic/hdepic-P07", marks=pytest.mark.slow),
+    ],
+)
 def test_rules_hold_on_real_days(name: str, recorded: Path, embed: Any, tmp_path: Path) -> None:
     trace = recorded / "open" / f"{name}.trace.jsonl"
     with grown(tmp_path / "m.db", trace, embed) as store, store.snapshot() as snapshot:
