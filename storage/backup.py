@@ -18,6 +18,7 @@ import sqlcipher3
 from storage import cipher, owner
 from storage.cipher import Secret
 from storage.connect import Connection, DriverError, connect, load_extension, private_folder, translate
+from storage.erase_jobs import unscrubbed
 from storage.errors import StoreLocked, StoreUnreadable, StoreUnwritable
 from storage.files import PART, sync_file, sync_folder, whole_file
 from storage.keyframes import KeyframeFolder, folder_of
@@ -213,6 +214,8 @@ def _page_copy(db: Connection, source: Path, part: Path, key: Secret | None) -> 
             copy.execute(f"PRAGMA key = {cipher.clause(secret, salt)}")
         copy.execute("PRAGMA synchronous = OFF")  # synced once, below
         db.backup(copy)
+        if unscrubbed(copy):  # a copy of pages has what stood in the free ones
+            copy.execute("VACUUM")
     except DriverError as error:
         raise translate(error, part) from error
     finally:

@@ -70,6 +70,12 @@ def pending(db: Connection) -> list[Job]:
     return _jobs(db, "WHERE state IN ('asked', 'rows')")
 
 
+def unscrubbed(db: Connection) -> bool:
+    """Whether the file may still hold what was erased, in pages that are free; false in a memory older than erasures."""
+    known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'erasure'").fetchone()
+    return bool(known and db.execute("SELECT 1 FROM erasure WHERE state IN ('rows', 'proved')").fetchone())
+
+
 def proved(db: Connection) -> list[Job]:
     """Erasures after which the file is still to be written anew, oldest first."""
     return _jobs(db, "WHERE state = 'proved'")

@@ -160,7 +160,8 @@ class Merger:
             return False
         if [tuple(row[:2]) for row in spans[0]] != [tuple(row[:2]) for row in spans[1]]:
             raise BadRecord(
-                f"Both memories have a recording {name}, and they differ: it stays as it is here; nothing of it was taken."
+                f"Both memories have a recording {name}, and they differ: it stays as it is here; nothing of it was taken. "
+                "To take what goes on after it, export the other memory as a trace and import that."
             )
         self._known(db, name)
         return True

@@ -255,6 +255,20 @@ def test_the_pages_of_an_open_memory_are_read(tmp_path: Path, key: Secret | None
         assert not late.search(read_database(path, store.page_key()))
 
 
+def test_a_backup_made_meanwhile_does_not_hold_what_is_being_erased(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "m.db", space=SPACE) as store:
+        grow(store, 3, 40)
+        job = emptied(store)
+        wanted = Needles.unpacked(sought(store._writer, job.id))
+        store.backup(tmp_path / "copy.db")
+        with store.exclusive() as db:
+            assert prove(db, wanted, tmp_path / "m.db").found
+    with Store.open(tmp_path / "copy.db") as copy:
+        with copy.exclusive() as db:
+            assert prove(db, wanted, tmp_path / "copy.db").found == []
+        assert finish(copy, copy.erasures()[0], None).done and copy.integrity() == []
+
+
 def test_looking_through_an_open_memory_keeps_its_locks(tmp_path: Path) -> None:
     """Another process that comes and goes must not take the log away: what is written then would be lost."""
     path = tmp_path / "m.db"
