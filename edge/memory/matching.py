@@ -3,7 +3,9 @@
 Three things are compared: the words of the subject with those of the pattern's newest subjects, the keywords, and the
 embeddings.  Words that most episodes of late have in common tell little, so each weighs by its rarity there.  What
 goes on from the episode before it is likely to be the same job, unless an activity that is named begins; and a pattern
-that holds much of the wearer's life already is asked for more, or it would swallow the rest.
+that holds much of the wearer's life already is asked for more, or it would swallow the rest.  A life repeats itself:
+where too many episodes of late opened a pattern of their own, what is told of them differs more than what was done, and
+less is asked of all patterns.
 Everything is read from the newest episodes, so the cost does not grow with the memory.
 """
 
@@ -32,6 +34,8 @@ NEAR_S = 60  # seconds between two episodes that follow on one another
 NAMED = 2.0  # weight of the subject when the episode names its activity; else 1
 LARGE = 0.15  # share of the episodes of late above which a pattern is asked for more
 ASKED = 2.0  # how much more: this times the share above LARGE
+OPENED = 0.1  # share of the episodes of late that may open a pattern; less is asked by what is above
+EASED = 0.1  # likeness that is asked less at most: what has nothing but a place in time must stay out
 RECENT = 300  # episodes of late that tell what is common and what is large
 LEAST = 20  # episodes below which shares are taken as of that many
 SUBJECTS = 20  # newest subjects of a pattern that are compared
@@ -47,6 +51,7 @@ class Surroundings:
     common: Mapping[str, int]  # keyword -> how many of them have it
     sizes: Mapping[int, int]  # pattern -> how many of them it holds
     before: int  # the pattern that the episode goes on from, 0 for none
+    eased: float = 0.0  # likeness that is asked less of every pattern
     _told: dict[str, float] = field(default_factory=dict, compare=False)
 
     def weight(self, word: str) -> float:
@@ -58,9 +63,9 @@ class Surroundings:
         return found
 
     def asked(self, pattern_id: int) -> float:
-        """How much more likeness a pattern needs because of its size."""
+        """How much more likeness than MATCH a pattern needs: more for its size, less where few recur."""
         share = self.sizes.get(pattern_id, 0) / max(LEAST, sum(self.sizes.values()))
-        return ASKED * max(0.0, share - LARGE)
+        return ASKED * max(0.0, share - LARGE) - self.eased
 
 
 def surroundings(snapshot: Snapshot, episode: Episode) -> Surroundings:
@@ -69,7 +74,20 @@ def surroundings(snapshot: Snapshot, episode: Episode) -> Surroundings:
     grouped = [m for m in recent if m.pattern_id]
     common = Counter(chain.from_iterable(m.keywords[:KEYWORDS] for m in grouped))
     sizes = Counter(m.pattern_id for m in grouped)
-    return Surroundings(len(grouped), common, sizes, _goes_on(recent, episode))
+    return Surroundings(len(grouped), common, sizes, _goes_on(recent, episode), _eased(grouped))
+
+
+def _eased(grouped: Sequence[Member]) -> float:
+    """The share above OPENED of the newer half of some episodes, newest first, that opened a pattern; EASED at most."""
+    half, newest, opened = len(grouped) // 2, 0, 0
+    if len(grouped) < LEAST:
+        return 0.0
+    for place in range(len(grouped) - 1, -1, -1):
+        pattern_id = grouped[place].pattern_id
+        if pattern_id > newest:  # ids rise as patterns are opened
+            opened += place < half
+            newest = pattern_id
+    return min(EASED, max(0.0, opened / half - OPENED))
 
 
 def _goes_on(recent: Sequence[Member], episode: Episode) -> int:

@@ -40,6 +40,38 @@ def test_a_large_pattern_is_asked_for_more() -> None:
     assert Surroundings(10, {}, {1: 10}, 0).asked(1) == pytest.approx(2 * (0.5 - 0.15)), "shares are of at least twenty"
 
 
+def member(n: int, pattern: int, start_s: int, end_s: int, recording: str = "r") -> Member:
+    return Member(n, recording, "", (), start_s * US, end_s * US, 0, pattern)
+
+
+def of(*patterns: int) -> list[Member]:
+    """Episodes in these patterns, newest first; the arguments are in the order of time."""
+    return [member(n, p, n * 100, n * 100 + 60) for n, p in enumerate(patterns, 1)][::-1]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "wanted"),
+    [
+        (of(*range(1, 20)), 0),  # too few to tell
+        (of(*range(1, 21)), 0.1),  # each opened its own: never more than that
+        (of(*range(1, 11), *range(1, 11)), 0),  # all came back
+        (of(*range(1, 21), *range(1, 18), 21, 22, 23), 0.15 - 0.1),
+        (of(*range(1, 11), *range(1, 10), 11), 0),  # as many as may
+        (of(9, *[5] * 12, 10, 8, 7, 6, *[5] * 5), 0.1 - 0.1),  # older than all of these: only the tenth is new
+    ],
+)
+def test_less_is_asked_where_too_many_open_a_pattern(patterns: list[Member], wanted: float) -> None:
+    eased = matching._eased(patterns)
+    assert eased == pytest.approx(wanted)
+    near = Surroundings(40, {}, {1: 20, 2: 20}, 0, eased)
+    assert near.asked(3) == pytest.approx(-wanted)
+    assert near.asked(1) == pytest.approx(2 * (0.5 - 0.15) - wanted)
+
+
+def test_going_on_alone_never_makes_a_match() -> None:
+    assert GOES_ON < MATCH - matching.EASED
+
+
 def test_likeness_is_the_mean_of_three_cosines() -> None:
     same = replace(EPISODE, keywords=("cup", "tap")), replace(PATTERN, title="Wash cup", keywords=("cup", "tap"))
     assert likeness(same[0], X, same[1], X) == pytest.approx(1, abs=1e-3)
@@ -106,10 +138,6 @@ class Life:
 def life() -> Iterator[Life]:
     with Store.open(None, space=SPACE) as store:
         yield Life(store)
-
-
-def member(n: int, pattern: int, start_s: int, end_s: int, recording: str = "r") -> Member:
-    return Member(n, recording, "", (), start_s * US, end_s * US, 0, pattern)
 
 
 @pytest.mark.parametrize(
