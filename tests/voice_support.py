@@ -32,6 +32,7 @@ from models.roles import AudioChunk
 
 RATE = 16_000
 BLOCK = 512
+KEPT_S = 60  # of what was played, at least
 
 
 class Mouth:
@@ -104,9 +105,9 @@ class Room:
 
     def leaked(self, mono: int, count: int) -> np.ndarray:
         """What of it reaches the microphone in the `count` samples before `mono`."""
-        end = (mono - self._begun) * RATE // US - self._delay
         out = np.zeros(count, np.float32)
         with self._lock:
+            end = (mono - self._begun) * RATE // US - self._delay
             low, high = max(0, end - count), min(end, len(self._track))
             if low < high:
                 out[low - end + count : high - end + count] = self._track[low:high]
@@ -119,6 +120,9 @@ class Room:
 
     def _pad(self) -> None:
         with self._lock:
+            if len(self._track) > 2 * KEPT_S * RATE:  # a long evening must not fill the memory
+                self._track = self._track[KEPT_S * RATE :].copy()
+                self._begun += KEPT_S * US
             behind = (self.clock.mono() - self._begun) * RATE // US - len(self._track)
             if behind > 0:
                 self._track = np.concatenate([self._track, np.zeros(behind, np.float32)])

@@ -112,6 +112,8 @@ def test_spilled_windows_come_back_whole_and_lie_privately(tmp_path: Path) -> No
     assert len(files) == 12 - BY_NAME["raw_windows"].capacity == queue.spilled
     assert {stat.S_IMODE(f.stat().st_mode) for f in files} == {0o600}
     assert stat.S_IMODE((tmp_path / "spool").stat().st_mode) == 0o700
+    needle = sent[-1].frames[0].image.tobytes()[:12]  # what was seen and heard lies there sealed
+    assert not any(needle in f.read_bytes() or b"RawWindow" in f.read_bytes() for f in files)
     for raw in sent:
         got = queue.get(0)
         assert isinstance(got, RawWindow)
