@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from edge.clock import US
 from edge.messages import Pcm
+from edge.voice.direct import Direct
 
 RATE = 16_000
 BLOCK = 256  # samples of one step: 16 ms
@@ -122,6 +123,7 @@ class Canceller:
         self.talking = False  # whether the device can be heard now
         self._power_in = self._power_out = 0.0
         self._floor = 1e-6
+        self._direct = Direct(own.read, round(SEARCH[0] * RATE), round(SEARCH[1] * RATE))
         self._forget()
 
     def step(self, mic: Pcm, start: int) -> Pcm:
@@ -131,6 +133,7 @@ class Canceller:
         self.talked = self.talked + 1 if self.talking and self._own.runs == self._run else 0
         if not self.talked:
             self.placed, self._good, self._held, self._run = False, 0, 0, self._own.runs
+            self._direct.forget()
         if not self.talking:
             self._hush(_power(mic))
             self.likeness = self.seemed = self.removed_db = 0.0
@@ -140,6 +143,7 @@ class Canceller:
         if self._steps % EVERY == 0:
             self._look(start + len(mic))
             self.seemed = max(self.likeness, 0.9 * self.seemed)
+        direct = self._direct.step(self._mic, start + len(mic), len(mic)) if _power(mic) > _QUIET**2 else None
         if self.delay is None:
             return mic
         said = self._own.read(start - self.delay + BLOCK - MATCH, MATCH)
@@ -149,7 +153,7 @@ class Canceller:
         self._power_in = 0.94 * self._power_in + 0.06 * _power(mic)
         self._power_out = 0.94 * self._power_out + 0.06 * _power(rest)
         self.removed_db = 10 * float(np.log10((self._power_in + 1e-9) / (self._power_out + 1e-9)))
-        return rest
+        return direct if direct is not None and _power(direct) < _power(rest) else rest
 
     @property
     def foreign(self) -> bool:
@@ -249,6 +253,8 @@ class Canceller:
             self._good += heard and share < WELL
             if self._good >= SETTLED:
                 self.learnt, self._left = True, WELL
+        if self._direct.whole:
+            odd, self._held = False, 0
         if odd:
             self._foreign += 1
             if self._foreign >= 2:
