@@ -74,7 +74,7 @@ class Stand:
         time = SteadyTime(clock)
         source = Pump(self._driver, SoundClock(time).stamp, keep=SOUND_KEEP, error=AudioError)
         maker = WindowMaker("r", Memory().growth("wear"), grace_s=GRACE_S)
-        soon = Capture(backoff_s=0.3, backoff_max_s=0.3, stale_s=2.5)
+        soon = Capture(backoff_s=0.3, backoff_max_s=0.3, stale_s=8)  # a busy machine takes its time
         self.capture = LiveCapture(Dark(), source, maker, self.bus, clock, soon, time=time)
         self.stop, self.told = threading.Event(), list[str]()
         self.threads = [
