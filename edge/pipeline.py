@@ -14,6 +14,7 @@ from edge.agent.standing import StandingWatch
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Alerts, Config
 from edge.growing import Growing
+from edge.logs import Log
 from edge.memory.growth import Growth
 from edge.memory.patterns import Embed
 from edge.messages import EpisodeClosed, Message, PatternChanged, ServiceAsked, ServiceDecided, WindowCommitted
@@ -22,9 +23,10 @@ from edge.proactive.library import stored, under_way
 from edge.proactive.model_experts import ModelExperts
 from edge.proactive.screening import Proactive
 from storage import Store
-from storage.errors import StorageError
+from storage.errors import BadRecord, StorageError
 from storage.records import Window
 
+_log = Log("memory")
 Changed = TypeVar("Changed")
 
 
@@ -111,7 +113,10 @@ class Pipeline:
         if self._taken != (window.recording, window.t_start):
             self._close(lambda growth: growth.idle(window.t_start))
             self._show(window.known, window.offset_s)
-            self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
+            try:
+                self._unscreened += self._grown(lambda growth: growth.step(replace(window, profile=self._profile)))
+            except BadRecord as error:  # it never can be stored, and must not hold up all after it
+                _log.warning("window_left_out", recording=window.recording, t_start=window.t_start, cause=error)
             self._taken = (window.recording, window.t_start)
             self._screen()
             self._hands_on = window.recording if self.proactive.under_way else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -299,20 +300,31 @@ _BEGIN = b'{"recording":'
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
             for number, text in enumerate(iter(lambda: file.readline(MAX_LINE + 1), ""), 1):
                 if len(text) > MAX_LINE:
                     raise TraceError(f"{path.name} line {number}: longer than {MAX_LINE} characters; split the window.")
+                if "\0" in text or (not text.isascii() and _UNREADABLE.search(text)):
+                    raise TraceError(f"{path.name} line {number}: {_no_text(text)}")
                 if text.strip():
                     yield number, text
     except FileNotFoundError as error:
         raise MissingFile(f"There is no file {path}: check the path.") from error
     except IsADirectoryError as error:
         raise MissingFile(f"{path} is a folder: give the path of a .trace.jsonl file.") from error
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path.name} is not text in UTF-8: a trace has one JSON object a line.") from error
     except OSError as error:
         raise MissingFile(f"{path} cannot be read ({error.strerror}): check its permissions.") from error
+
+
+_UNREADABLE = re.compile("[\udc80-\udcff]")  # bytes that are no UTF-8
+_PACKED = ("\x1f\udc8b", "PK\x03\x04", "BZh", "\udcfd7zXZ", "(\udcb5/\udcfd")  # gzip, zip, bzip2, xz, zstd
+
+
+def _no_text(text: str) -> str:
+    """What to do about a line that is not text in UTF-8."""
+    if text.startswith(_PACKED):
+        return "the file is compressed; unpack it first."
+    return "not text in UTF-8; save the file as UTF-8, a trace has one JSON object a line."
 
 
 def _parse(text: str, path: Path, number: int, frame_interval_s: float) -> Window:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from edge.memory.patterns import Embed
     from storage import EmbeddingSpace
 
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e]")  # and the overrides of the direction of writing
 DbOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--db", help="The memory's file; without it, the one in the data folder.", show_default=False),
@@ -142,12 +143,13 @@ def emit(rows: Sequence[dict[str, Any]], as_json: bool, columns: Sequence[str], 
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column in ("id", "time", "day"))
     for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
+        table.add_row(*(Text(plain(_cell(row.get(column)))) for column in columns))  # Text: no markup is read in it
     Console().print(table)
 
 
@@ -157,7 +159,12 @@ def say(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> None:
         typer.echo(json.dumps(value, ensure_ascii=False))
     else:
         for line in lines:
-            typer.echo(line)
+            typer.echo(plain(line))
+
+
+def plain(text: str) -> str:
+    """A text without what a terminal would obey: what was perceived may hold anything."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def at(t: int, offset_s: int) -> str:

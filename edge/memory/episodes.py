@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
+from edge.memory.bounds import all_bounded
 from edge.memory.text import clock, content, counted, day, listed, sentence, shortened, span, telling
 from storage.records import Event, Window
 
 MAX_KEYWORDS = 24
 MAX_DESCRIPTION = 12_000  # characters
+MAX_SUMMARY = 4000
 _NAMING = frozenset({"activity", "task", "recipe"})  # last word of an action whose object names what goes on
 _STARTS, _ENDS = frozenset({"start", "begin"}), frozenset({"finish", "end", "stop"})
 
@@ -33,6 +35,7 @@ class Texts:
 
 def write(windows: Sequence[Window]) -> Texts:
     """The texts of an episode that covers these windows (at least one, in order)."""
+    windows = all_bounded(windows)
     labels = _labels(windows)
     deeds = _deeds(windows)
     things = _things(windows)
@@ -55,6 +58,7 @@ def is_empty(windows: Sequence[Window]) -> bool:
 
 def names(windows: Sequence[Window]) -> dict[str, float]:
     """Activities that perception names as such ("start activity", "finish task", ...), by seconds in force here."""
+    windows = all_bounded(windows)
     held: Counter[str] = Counter()
     running: dict[str, int] = {}
     for window in windows:
@@ -176,7 +180,7 @@ def _summary(
         parts.append(f"Text read: {listed(read, 5)}")
     if len(parts) < 3:
         parts.append("Nothing else was noticed" if len(parts) > 1 else "Nothing was noticed")
-    return " ".join(sentence(p) for p in parts[:4])
+    return " ".join(sentence(p) for p in parts[:4])[:MAX_SUMMARY]
 
 
 def _keywords(
@@ -223,4 +227,6 @@ def _description(windows: Sequence[Window]) -> str:
         if seen and not window.captions:
             lines.append(f"{clock(window.t_start, window.offset_s)} in view: {listed(seen, 12)}")
     text = "\n".join(dict.fromkeys(lines))
-    return text if len(text) <= MAX_DESCRIPTION else text[: text.rfind("\n", 0, MAX_DESCRIPTION)]
+    if len(text) <= MAX_DESCRIPTION:
+        return text
+    return text[: max(text.rfind("\n", 0, MAX_DESCRIPTION), 0) or MAX_DESCRIPTION]

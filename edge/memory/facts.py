@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from edge.memory.bounds import all_bounded, bounded
 from edge.memory.graph import canonical, person
 from edge.memory.patterns import Embed
 from edge.memory.text import content, sentence
@@ -128,6 +129,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 def heard(window: Window) -> list[Draft]:
     """The facts stated in a window, in the order they were said; names keep the speaker who said them."""
+    window = bounded(window)
     return [draft for said in window.speech for draft in _of(said, window)]
 
 
@@ -189,7 +191,7 @@ def planned(intention: Intention) -> Draft | None:
 def recurring(episode: Episode, windows: Sequence[Window]) -> list[Draft]:
     """What the wearer did in an episode that is a habit once it recurs, each once."""
     found: dict[str, Draft] = {}
-    for window in windows:
+    for window in all_bounded(windows):
         for e in window.events:
             if person(e.subject).name != "wearer":
                 continue

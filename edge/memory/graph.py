@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from edge.clock import US, local_day
+from edge.memory.bounds import all_bounded
 from edge.memory.text import STOP, content
 from storage import Snapshot, Transaction
 from storage.context_records import Node, NodeKind, Relation, RelationType
@@ -94,6 +95,7 @@ def grow(
 
 def edges_of(windows: Sequence[Window]) -> list[_Edge]:
     """The distinct edges of some windows in the order they were first shown; of too many those shown most often."""
+    windows = all_bounded(windows)
     found: dict[tuple[object, ...], _Edge] = {}
 
     def add(source: Named, kind: RelationType, label: str, target: Named, window: Window, t: int) -> None:

@@ -22,8 +22,11 @@ from edge.memory.patterns import Embed
 from edge.memory.segmenter import HISTORY, Anchors, Cut, Segmenter, anchors_of
 from edge.messages import EpisodeClosed, IntentionChanged, Message, PatternChanged, WindowCommitted
 from storage import FOREVER, Snapshot, Store, Transaction
+from storage.errors import BadRecord
 from storage.records import Episode, IntentionState, Moment, Window
 from storage.vectors import Vector
+
+FARTHEST_S = 14 * 3600  # the zone farthest from UTC
 
 
 class Growth:
@@ -58,8 +61,10 @@ class Growth:
     def step(self, window: Window) -> list[Message]:
         """Take in one window (its id is 0): store it, extend or cut, consolidate what was cut.
 
-        Returns what changed, in order.  Raises StorageError when it could not be stored; then nothing was.
+        Returns what changed, in order.  Raises StorageError when it could not be stored; then nothing was, and BadRecord
+        when it never can be: it ends before it begins, or begins before the end of its recording's window before it.
         """
+        self._check(window)
         vector = self._embed([window_text(window)])[0]
         anchors = anchors_of(window, vector)
         messages: list[Message] = []
@@ -99,6 +104,18 @@ class Growth:
             self._recording = window.recording
         self._segmenter.note(anchors)
         return messages
+
+    def _check(self, window: Window) -> None:
+        """Raises BadRecord for a window that cannot follow on what its recording holds."""
+        if window.t_end <= window.t_start or abs(window.offset_s) > FARTHEST_S:
+            raise BadRecord("A window ends before it begins, or its zone is none: it was left out.")
+        if self._unit and self._unit[-1][0].recording == window.recording:
+            last: Window | None = self._unit[-1][0]
+        else:
+            with self._store.snapshot() as snapshot:
+                last = snapshot.trace.last(window.recording)
+        if last is not None and window.t_start < last.t_end:
+            raise BadRecord("A window begins before the end of the one before it: it was left out.")
 
     def _judged(self, window: Window, anchors: Anchors, limits: Constants | None) -> Cut | None:
         """Whether the open unit ends before this window: by the rules, or by whoever judges in their place."""

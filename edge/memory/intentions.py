@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from edge.memory.bounds import bounded
 from edge.memory.text import content
 from storage.records import Intention, IntentionState, Utterance, Window
 
@@ -48,6 +49,7 @@ _STRONG = re.compile(
 
 def heard(window: Window, wearer: frozenset[str]) -> list[Intention]:
     """The intentions stated in a window by the wearer (whose names are given), in the order they were said."""
+    window = bounded(window)
     found = []
     for said in window.speech:
         if said.speaker.lower() not in wearer:

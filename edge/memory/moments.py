@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
+from edge.memory.bounds import all_bounded
 from edge.memory.text import content, counted, sentence, telling
 from storage.records import Moment, Role, Window
 
@@ -64,6 +65,7 @@ def target(duration_us: int) -> int:
 
 def extract(windows: Sequence[Window], place: str, known: int, ceiling: int) -> list[Moment]:
     """The moments of an episode that covers these windows, in time order; ids and episode ids are still 0."""
+    windows = all_bounded(windows)
     things = distinct(windows)
     if len(things) < FLOOR:  # so few that what was merged is told apart again
         known_texts = {thing.text for thing in things}

@@ -24,6 +24,7 @@ import numpy as np
 
 from edge.clock import US, local_day
 from edge.config import Growth
+from edge.memory.bounds import bounded
 from edge.memory.text import content, telling
 from storage.records import Window
 from storage.vectors import Vector
@@ -75,6 +76,7 @@ def anchors_of(window: Window, vector: Vector) -> Anchors:
     of a light window only the things, the words read, the wearer's deeds and the place are anchors.  Captions count
     where nothing else was perceived.  What is said wanders while an activity goes on; only who is there anchors.
     """
+    window = bounded(window)
     light = window.made_by == "light"
     deeds = [e for e in window.events if not light or e.subject == "wearer"]
     found = _words("thing", [e.name for e in window.entities] + [e.object for e in deeds])

@@ -16,6 +16,7 @@ STOP = frozenset(  # as prose: easier to read and extend than a list
     "this those through to too under up us very was we were what when where which while who will with would you your "
     "wearer camera finished starts started start begins while also not no yes".split()
 )
+LONGEST = 60  # letters of a word that means something
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 
 
@@ -43,7 +44,7 @@ def words(text: str) -> list[str]:
 
 def content(text: str) -> list[str]:
     """The content words of a text as lemmas, in order, with repeats."""
-    return [lemma(w) for w in _WORD.findall(text) if w.lower() not in STOP and len(w) > 1]
+    return [lemma(w) for w in _WORD.findall(text) if 1 < len(w) <= LONGEST and w.lower() not in STOP]
 
 
 def worded(lemmas: Iterable[str], text: str) -> list[str]:

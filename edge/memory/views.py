@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from edge.clock import US
 from edge.config import ProfileName
+from edge.memory.bounds import all_bounded
 from edge.memory.graph import terms
 from edge.memory.text import clock, counted, day, listed, sentence, shortened, telling
 from storage.context_records import View
@@ -32,6 +33,7 @@ def block_of(window: Window, scale_s: int) -> int:
 
 def compose(windows: Sequence[Window], scale_s: int, known: int) -> View:
     """The view of a stretch that holds these windows (at least one, in order)."""
+    windows = all_bounded(windows)
     first, last = windows[0], windows[-1]
     things = _things(windows)
     return View(
