@@ -52,15 +52,16 @@ class Direct:
         if self._delay is None or self._taps is None:
             return None
         said = self._windows(end - block, block, self._delay)
-        return np.asarray(mic[-block:] - said @ self._taps, np.float32)
+        return np.asarray(mic[-block:] - np.einsum("ij,j->i", said, self._taps), np.float32)
 
     def _explain(self, heard: Pcm, end: int, delay: int) -> bool:
         said = self._windows(end - len(heard), len(heard), delay).astype(np.float64)
         power = float(np.dot(heard, heard))
-        square = np.einsum("ij,ik->jk", said, said)  # BLAS would wake its threads for it, sixty times a second
+        # Not by BLAS, which would wake its threads for so little, sixty times a second, and let them spin.
+        square = np.einsum("ij,ik->jk", said, said)
         least = _RIDGE * float(np.trace(square)) + 1e-9
-        taps = np.linalg.solve(square + least * np.eye(len(square)), said.T @ heard)
-        rest = heard - said @ taps
+        taps = np.linalg.solve(square + least * np.eye(len(square)), np.einsum("ij,i->j", said, heard))
+        rest = heard - np.einsum("ij,j->i", said, taps)
         if float(np.dot(rest, rest)) > WHOLE * power:
             return False
         self._delay, self._taps = delay, taps
