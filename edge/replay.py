@@ -13,6 +13,7 @@ from edge.growing import Growing
 from edge.memory.patterns import Embed
 from edge.messages import Message
 from edge.pipeline import Pipeline, Totals
+from edge.proactive.model_experts import ModelExperts
 from edge.recorder import Checked, Recorder, check_trace, default_frames, read_trace
 from storage import Store
 from storage.records import Window
@@ -41,12 +42,14 @@ def replay(
     progress: Callable[[int, int], None] | None = None,
     heard: Callable[[list[Message]], None] | None = None,
     growing: Growing | None = None,
+    thinker: ModelExperts | None = None,
 ) -> ReplayReport:
     """Feed a trace into a memory; windows that the memory holds already are passed over, so a killed replay goes on.
 
     The whole file is checked first (unless `checked`, what check_trace returned, is given): nothing is stored of a trace
     that breaks the format.  `until` (microseconds) ends the recording there: of the window in progress only the dated
-    items so far count, for nothing else was known yet.  `growing` is a language model's part, if it has one.
+    items so far count, for nothing else was known yet.  `growing` is a language model's part, if it has one;
+    `thinker` are experts by a model beside the rules.
     Raises InputError and StorageError subclasses.
     """
     constants = config.memory.growth(config.memory.profile)
@@ -54,6 +57,7 @@ def replay(
     system, clock = SystemClock(), ReplayClock()
     began = system.mono()
     pipeline = Pipeline(store, embed, config, clock, growing)
+    pipeline.think(thinker)
     recorder = Recorder(record, constants.frame_interval_s) if record is not None else None
     if recorder is not None:
         with store.transaction() as tx:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from edge import config as settings
 from edge.commands.common import DbOption, JsonOption, db_path, moment, open_for_growth, say
 from edge.config import ProfileName
+
+if TYPE_CHECKING:
+    from edge.proactive.model_experts import ModelExperts
 
 
 def replay(
@@ -49,6 +54,7 @@ def replay(
     console = Console(stderr=True)
     with (
         open_for_growth(db_path(db), config) as (store, embed, model),
+        _experts(config) as thinker,
         Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -70,6 +76,7 @@ def replay(
             record=record,
             progress=lambda n, _: bar.update(task, completed=n),
             growing=model,
+            thinker=thinker,
         )
         with store.snapshot() as snapshot:
             totals = {
@@ -98,3 +105,16 @@ def replay(
     if report.skipped:
         lines.append(f"{report.skipped} windows were in the memory already.")
     say(value, as_json, [*lines, f"Memory: {db_path(db)}"])
+
+
+@contextmanager
+def _experts(config: settings.Config) -> Iterator[ModelExperts | None]:
+    """The experts by a model, if the settings name one."""
+    from edge.engines import Engines
+    from edge.proactive.model_experts import experts_of
+
+    engines = Engines(config)
+    try:
+        yield experts_of(engines.thinkers)
+    finally:
+        engines.close()

@@ -20,6 +20,7 @@ from storage.snapshot import Snapshot
 
 LATE_US = 30 * US  # a word about a step comes too late after so long
 EARLY = "Not yet"  # how it is said that another step comes first
+STEPS_TOLD = 25  # a model is told of at most so many steps, those around the one at hand
 REACH_US = 3 * 3600 * US  # a procedure is followed from at most so long ago
 
 
@@ -38,6 +39,24 @@ class ProcedureExpert:
     def under_way(self) -> bool:
         """Whether a procedure is being followed."""
         return self._following.run is not None
+
+    @property
+    def course(self) -> list[str]:
+        """Where the wearer is in the procedure that is followed, as a model is told it; empty when none is."""
+        run = self._following.run
+        if run is None:
+            return []
+        procedure, done = run.procedure, run.so_far
+        passed = {j for i in done for j in procedure.needs[i]} - done
+        ahead = set(run.next_steps())
+        states = {**dict.fromkeys(done, "done"), **dict.fromkeys(ahead, "next"), **dict.fromkeys(passed, "passed over")}
+        last = max(done, default=0)
+        first = max(0, min(last - STEPS_TOLD // 2, len(procedure.steps) - STEPS_TOLD))
+        told = range(first, min(first + STEPS_TOLD, len(procedure.steps)))
+        lines = [f"Procedure {procedure.name}:"]
+        lines += [f"step {i + 1} ({states.get(i, 'later')}): {procedure.steps[i]}" for i in told]
+        watched = {procedure.steps[i] for i in ahead | set(run.done[-1:])}
+        return lines + [f"known to go wrong: {e.error}" for e in procedure.errors if e.step in watched]
 
     def screen(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
         """The services of what happened to the procedure in this window."""

@@ -221,14 +221,17 @@ class Proactive:
 
     def _thought(self, unit: Screening, snapshot: Snapshot) -> list[Service]:
         """What the experts by a model ask for; live they judge in the background and `tick` brings what they found."""
-        if self.thinker is None or not unit.whole or unit.window is None or self.under_way:
+        if self.thinker is None or unit.window is None:
+            return []
+        course = next((e.course for e in self._experts if isinstance(e, ProcedureExpert) and e.under_way), [])
+        if not unit.whole and not course:  # of a procedure each window is a unit
             return []
         if "B" not in experts_in(unit.window):  # the power mode spares what is not urgent
             return []
         if not self._live:
-            return self.thinker.ask(gather(unit, snapshot), unit.offset_s, unit.known)
+            return self.thinker.ask(gather(unit, snapshot, course=course), unit.offset_s, unit.known)
         if self._clock.now() - unit.known < PRESENT_US:  # else it is being caught up with
-            self.thinker.submit(gather(unit, snapshot), unit.offset_s, self._clock.now)
+            self.thinker.submit(gather(unit, snapshot, course=course), unit.offset_s, self._clock.now)
         return []
 
     def _ended(self, window: Window) -> Iterator[_Unit]:

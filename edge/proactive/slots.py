@@ -27,12 +27,13 @@ SLOTS = ("moments", "patterns", "intentions", "links", "recalls", "state", "acti
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """now: the perceived items that a service may be anchored to, in time order; lines: the other slots as
-    (reference, words); text: all of it as the model reads it.
+    (reference, words); text: all of it as the model reads it; procedure: whether one is followed.
     """
 
     now: tuple[Item, ...]
     lines: tuple[tuple[str, str], ...]
     text: str
+    procedure: bool = False
 
     @property
     def words(self) -> frozenset[str]:
@@ -40,10 +41,17 @@ class Evidence:
         return frozenset(content(self.text))
 
 
-def gather(unit: Screening, snapshot: Snapshot, without: frozenset[str] = frozenset(), written: str = "") -> Evidence:
+def gather(
+    unit: Screening,
+    snapshot: Snapshot,
+    without: frozenset[str] = frozenset(),
+    written: str = "",
+    course: Sequence[str] = (),
+) -> Evidence:
     """The slots of a unit as known at its time.
 
-    `without` leaves slots out (see SLOTS).  `written` replaces the query made of what is perceived.
+    `without` leaves slots out (see SLOTS).  `written` replaces the query made of what is perceived.  `course` tells where
+    the wearer is in the procedure that is followed, a line each.
     """
     window = unit.window
     if window is None:
@@ -75,14 +83,14 @@ def gather(unit: Screening, snapshot: Snapshot, without: frozenset[str] = frozen
     if "state" not in without:
         parts.append(("Since", _state(window, snapshot)))
     numbered = [f"{n}. {_clock(i.t, i.offset_s)} {_line(i)}" for n, i in enumerate(now, 1)]
-    text = [f"Now, {local(window.t_end, window.offset_s):%A %H:%M}:", *numbered]
+    text = [f"Now, {local(window.t_end, window.offset_s):%A %H:%M}:", *numbered, *map(_cut, course)]
     lines = []
     for title, rows in parts:
         if rows:
             text.append(f"{title}:")
             text += [f"[{ref}] {_cut(words)}" if ref else _cut(words) for ref, words in rows]
             lines += [(ref, _cut(words)) for ref, words in rows if ref]
-    return Evidence(tuple(now), tuple(lines), "\n".join(text))
+    return Evidence(tuple(now), tuple(lines), "\n".join(text), procedure=bool(course))
 
 
 def _items(window: Window) -> list[Item]:

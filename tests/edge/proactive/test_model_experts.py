@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,17 @@ from edge.engines import Engines
 from edge.memory.growth import Growth
 from edge.messages import ServiceAsked, ServiceDecided
 from edge.proactive.experts import Screening
-from edge.proactive.model_experts import ROLES, ModelExperts, experts_of, messages, schema
+from edge.proactive.model_experts import PROCEDURE_ROLES, ROLES, ModelExperts, experts_of, messages, schema
+from edge.proactive.procedures import make as make_procedure
 from edge.proactive.screening import Proactive
 from edge.proactive.slots import SLOTS, gather
+from edge.recorder import to_line
+from edge.replay import replay
 from models.backends.fake import FakeLanguage, HashEmbedding
 from models.errors import ModelDownError
 from models.schema import problems_of
 from storage import Store
+from storage.context_records import StoredProcedure
 from storage.records import Caption, Entity, Event, SeenText, Utterance, Window
 from tools.tiny_models import make
 
@@ -43,7 +49,7 @@ class Scripted:
     def complete(self, messages, schema=None, options=None):
         self.may_answer.wait(60)
         self.asked.append(messages)
-        role = next(r.name for r in ROLES if all(t in messages[0].content for t in r.types))
+        role = next(r.name for r in (*PROCEDURE_ROLES, *ROLES) if all(t in messages[0].content for t in r.types))
         answer = self.answers.get(role, {"services": []})
         if isinstance(answer, Exception):
             raise answer
@@ -70,10 +76,10 @@ def day():
     return made
 
 
-def screened(model, windows=None, frequency="high"):
+def screened(model, windows=None, frequency="high", procedures=None):
     store, clock = Store.open(None), ReplayClock()
     growth, out = Growth(store, EMBED, Memory()), []
-    proactive = Proactive(store, Alerts(frequency=frequency), clock)
+    proactive = Proactive(store, Alerts(frequency=frequency), clock, procedures=procedures)
     proactive.thinker = model if model is None or isinstance(model, ModelExperts) else ModelExperts(model)
     for each in windows or day():
         grown = growth.step(each)
@@ -101,6 +107,26 @@ def test_what_a_model_asks_for_is_anchored_and_judged():
     assert first.evidence[0].startswith("o")
     decided = [m for m in out if isinstance(m, ServiceDecided) and m.service.made_by == "llm"]
     assert len(decided) == len(asked), "the arbiter judges these as all others"
+
+
+BENCH = make_procedure(
+    "Plank", ["Measure the plank", "Saw the plank", "Sand the plank", "Glue the joint", "Clamp the joint"]
+)
+
+
+def test_inside_a_procedure_the_router_alone_is_asked_window_by_window():
+    services = [{"type": "next_step_guidance", "line": 1, "say": "Clamp the joint next", "because": []}]
+    model = Scripted({"R": {"services": services}})
+    begun = Caption(T0 + US, "begins making: Plank")
+    windows = [replace(w, captions=(begun, *w.captions)) if n == 0 else w for n, w in enumerate(day()[:6])]
+    proactive, asked, _ = screened(model, windows, procedures={"Plank": BENCH})
+    assert proactive.under_way
+    assert len(model.asked) == len(windows), "one question a window, to one expert"
+    assert {s.expert for s in asked} == {"R"}
+    shown = model.asked[-1][1].content
+    assert "step 2 (done): Saw the plank" in shown
+    assert "step 5 (next): Clamp the joint" in shown
+    assert "help a person through a list of steps" in model.asked[-1][0].content
 
 
 def test_what_the_evidence_does_not_hold_is_not_said():
@@ -206,6 +232,17 @@ def test_random_weights_in_the_real_engine_keep_the_form(tmp_path: Path):
         experts = experts_of(engines.thinkers)
         assert experts is not None
         proactive, asked, _ = screened(experts)
+        trace = tmp_path / "bench.trace.jsonl"
+        begun = Caption(T0 + US, "begins making: Plank")
+        made = [replace(w, captions=(begun, *w.captions)) if n == 0 else w for n, w in enumerate(day()[:2])]
+        trace.write_text("".join(json.dumps(to_line(w, 5.0)) + "\n" for w in made), encoding="utf-8")
+        units = proactive.thinker.health.units
+        with Store.open(None) as store:
+            body = json.dumps({"steps": list(BENCH.steps)})
+            with store.transaction() as tx:
+                tx.procedures.put(StoredProcedure("Plank", body, T0))
+            replay(trace, store, EMBED, config, thinker=experts)
+        assert experts.health.units == units + len(made), "a replay asks the router of each window"
     finally:
         engines.close()
     health = proactive.thinker.health
