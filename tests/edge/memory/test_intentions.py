@@ -58,6 +58,107 @@ def test_a_figure_of_speech_is_none(said: str) -> None:
     assert intentions.heard(window(said), WEARER) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "what", "due"),
+    [
+        ("I have to call the plumber before noon.", "call the plumber", "before noon"),
+        ("I need to pick up the kids from school at four.", "pick up the kids from school", "at four"),
+        ("I've got to hand in the report by Friday.", "hand in the report", "by Friday"),
+        ("I gotta feed the cat.", "feed the cat", ""),
+        ("I got to charge my phone.", "charge my phone", ""),
+        ("Remind me to take out the bins tonight.", "take out the bins", "tonight"),
+        ("Can you remind me to call Anna when I get home?", "call Anna", "when I get home"),
+        ("Please remind me about the dentist tomorrow.", "the dentist", "tomorrow"),
+        ("Remind me at six to start the oven.", "start the oven", "at six"),
+        ("When I get to the shop, remind me to buy eggs.", "buy eggs", "When I get to the shop"),
+        ("Don't let me forget my umbrella.", "my umbrella", ""),
+        ("I mustn't forget to lock the shed.", "lock the shed", ""),
+        ("I must not forget to water the basil.", "water the basil", ""),
+        ("I should call my mother tonight.", "call my mother", "tonight"),
+        ("I'll send you the photos tomorrow.", "send you the photos", "tomorrow"),
+        ("I'll bring your book back on Monday, I promise.", "bring your book back", "on Monday"),
+        ("I promise to fix the bike this weekend.", "fix the bike", "this weekend"),
+        ("I promised Tom to help him move on Saturday.", "help him move", "on Saturday"),
+        ("I'm going to clean the garage on Sunday.", "clean the garage", "on Sunday"),
+        ("I am planning to paint the fence next week.", "paint the fence", "next week"),
+        ("I'm planning to bake a cake for Lea tomorrow.", "bake a cake for Lea", "tomorrow"),
+        ("We need to book the flights this evening.", "book the flights", "this evening"),
+        ("We should pay the rent before the first.", "pay the rent", "before the first"),
+        ("Note to self: renew the passport.", "renew the passport", ""),
+        ("Reminder to self, cancel the gym.", "cancel the gym", ""),
+        ("I have an errand: I have to return the drill to Max.", "return the drill to Max", ""),
+        ("Once the wash is done I need to hang it up.", "hang it up", "Once the wash is done"),
+        ("After lunch I have to print the tickets.", "print the tickets", "After lunch"),
+        ("Tomorrow I need to see the doctor.", "see the doctor", "Tomorrow"),
+        ("I still have to wrap the present.", "wrap the present", ""),
+        ("I really need to buy new shoes.", "buy new shoes", ""),
+        ("I also need to get milk on the way home.", "get milk", "on the way home"),
+        ("I'd better turn off the iron before I leave.", "turn off the iron", "before I leave"),
+        ("I had better book a table.", "book a table", ""),
+        ("I was supposed to call the bank.", "call the bank", ""),
+        ("I'm supposed to take this pill at eight.", "take this pill", "at eight"),
+        ("I can't forget to bring the keys.", "bring the keys", ""),
+        ("Let me not forget to close the window.", "close the window", ""),
+        ("I want to call grandma this afternoon.", "call grandma", "this afternoon"),
+        ("I'll need to reorder the filters.", "reorder the filters", ""),
+        ("Next time I'm at the office I have to water the plant.", "water the plant", "Next time I'm at the office"),
+        ("I have to remember to sign the form.", "sign the form", ""),
+        ("I need to remember to thank Paul for the flowers.", "thank Paul for the flowers", ""),
+    ],
+)
+def test_what_people_really_say(said: str, what: str, due: str) -> None:
+    assert [(i.what, i.due) for i in intentions.heard(window(said), WEARER)] == [(what, due)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I have to say that was delicious.",
+        "I need to think.",
+        "You need to relax.",
+        "Did I have to pay?",
+        "Do I need to sign here?",
+        "I don't have to work tomorrow.",
+        "I didn't need to go to the shop.",
+        "I'll have the soup, please.",
+        "I'll be right back.",
+        "I will never understand this.",
+        "I would have to ask.",
+        "If I have to wait another minute I'll scream.",
+        "She said I have to be careful.",
+        "I have to go now.",
+        "I used to have to get up at five.",
+        "I should have called her.",
+        "I had to call the plumber yesterday.",
+        "I'm going to bed.",
+        "I want to know what happened.",
+        "We'll see about that tomorrow.",
+    ],
+)
+def test_what_people_say_without_meaning_to_do_it(said: str) -> None:
+    assert intentions.heard(window(said), WEARER) == []
+
+
+@pytest.mark.parametrize(
+    ("wish", "later", "state"),
+    [
+        ("I have to call the plumber.", "I called the plumber.", "done"),
+        ("Remind me to buy milk tomorrow.", "I've already bought the milk.", "done"),
+        ("I need to pay the rent.", "I just paid the rent!", "done"),
+        ("I have to call the plumber.", "I called the dentist.", None),
+        ("I have to call the plumber.", "I still have to call the plumber.", None),
+        ("I have to call the plumber.", "I decided to call the plumber.", None),
+        ("I have to call the plumber.", "I don't need to call the plumber.", "dropped"),
+        ("I have to call the plumber.", "Forget it.", "dropped"),
+    ],
+)
+def test_the_wearers_own_later_words_settle_it(wish: str, later: str, state: str | None) -> None:
+    (stated_one,) = intentions.heard(window(wish), WEARER)
+    found = intentions.resolved(window(later, t=600), [stated_one], WEARER)
+    assert [s for _, s in found] == ([state] if state else [])
+    assert intentions.resolved(window(later, "other", t=600), [stated_one], WEARER) == []
+
+
 def test_only_the_wearer_states_the_wearers_intentions() -> None:
     assert intentions.heard(window("I have to call the plumber.", "other"), WEARER) == []
     assert intentions.heard(window("I have to call the plumber.", "Ann"), WEARER)
