@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from storage.records import Window
+from storage.records import Item, Window
 
 MOST = 4000  # characters of one text; the longest real ones have a few hundred
 
@@ -46,6 +46,20 @@ def bounded(window: Window) -> Window:
             )
             for e in w.entities
         ),
+    )
+
+
+def short(item: Item) -> Item:
+    """The item itself, unless a text in it is too long."""
+    if max(len(item.text), len(item.subject), len(item.action), len(item.object), len(item.speaker)) <= MOST:
+        return item
+    return replace(
+        item,
+        text=item.text[:MOST],
+        subject=item.subject[:MOST],
+        action=item.action[:MOST],
+        object=item.object[:MOST],
+        speaker=item.speaker[:MOST],
     )
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from edge.clock import US
+from edge.memory.bounds import bounded
 from edge.retrieval.words import content
 from storage.records import Episode, Intention, Item, Moment, Pattern, Service, Window
 from storage.snapshot import Snapshot
@@ -95,7 +96,8 @@ def past(unit: Screening, snapshot: Snapshot) -> Past:
 
 
 def items_of(window: Window) -> list[Item]:
-    """The dated things of a stored window as items, in time order."""
+    """The dated things of a stored window as items, in time order; a text without end is cut."""
+    window = bounded(window)
     wid, offset = window.id, window.offset_s
     found = [Item(c.id, wid, "caption", c.t, offset, c.text) for c in window.captions]
     found += [

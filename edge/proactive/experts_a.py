@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edge.clock import US
+from edge.memory.bounds import short
 from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.belongings import Belongings
@@ -85,7 +86,7 @@ class PresentExpert:
         edge = unit.known - TRUST_AFTER_US
         if self._last != before:
             earlier = snapshot.trace.items(("event", "caption", "speech"), edge)
-            self._acts = seen_in([i for i in earlier if i.window_id != window.id], self._wearer)
+            self._acts = seen_in([short(i) for i in earlier if i.window_id != window.id], self._wearer)
             recent = snapshot.trace.windows(window.t_start - REACH_US, window.t_start)
             recent = [w for w in recent if w.recording == unit.recording and w.id != window.id]
             self._scenes = [p for w in recent for p in places(w, items_of(w), self._wearer)]

@@ -4,6 +4,7 @@ errands that recur.
 
 from __future__ import annotations
 
+from edge.memory.bounds import short
 from edge.proactive.errands import Errands
 from edge.proactive.experts import Screening, items_of
 from edge.proactive.habits import REACH_US, Habits
@@ -35,7 +36,7 @@ class LongTermExpert:
             recent = snapshot.trace.windows(window.t_start - REACH_US, window.t_start)
             self._habits.reset([w for w in recent if w.recording == unit.recording and w.id != window.id])
             earlier = snapshot.trace.items(("event", "caption"), window.t_end - LINK_UNTIL_US)
-            earlier = [i for i in earlier if i.window_id != window.id]
+            earlier = [short(i) for i in earlier if i.window_id != window.id]
             self._links.reset(earlier)
             self._errands.reset(earlier)
         self._habits.follow(window, items, unit.previous)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US, local
+from edge.memory.bounds import short
 from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, items_of, service
@@ -137,4 +138,4 @@ class Habits:
     def _drinking_is_seen(self, snapshot: Snapshot, window: Window) -> bool:
         hits = snapshot.search("item", "drink drinks sip", k=20, start=window.t_end - SEEN_US, end=window.t_end)
         items = snapshot.trace.items_by_id([h.id for h in hits])
-        return any(_DRINK.search(words) for i in items.values() for words, _ in doings(i, self._wearer))
+        return any(_DRINK.search(words) for i in map(short, items.values()) for words, _ in doings(i, self._wearer))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US, local
+from edge.memory.bounds import short
 from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, service
@@ -189,7 +190,9 @@ def _about(keys: tuple[str, ...], item: Item, start: int, end: int, snapshot: Sn
     hits = snapshot.search("item", item.object or item.text, k=60, start=start, end=end)
     found = snapshot.trace.items_by_id([h.id for h in hits]).values()
     named = [
-        i for i in found if i.kind in ("event", "caption") and start <= i.t < end and set(keys) <= set(content(i.text))
+        i
+        for i in map(short, found)
+        if i.kind in ("event", "caption") and start <= i.t < end and set(keys) <= set(content(i.text))
     ]
     return sorted(named, key=lambda i: (-i.t, -i.id))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from edge.clock import US, Clock, ReplayClock
 from edge.config import Alerts
+from edge.memory.bounds import bounded
 from edge.messages import EpisodeClosed, Message, Say, ServiceAsked, ServiceDecided, WindowCommitted
 from edge.power import MODES, Mode
 from edge.proactive.alerts import alert
@@ -372,7 +373,7 @@ def _gather(todo: _Unit, snapshot: Snapshot) -> Screening:
             episode.known, episode.offset_s, episode.recording, None, None, (episode,),
             tuple(snapshot.intentions.all("open")), whole=True,
         )  # fmt: skip
-    window = snapshot.trace.window(todo.window_id)
+    window = bounded(snapshot.trace.window(todo.window_id))
     previous = _before(snapshot, window)
     closed = tuple(e for e in _closed_since(snapshot, window, previous) if e.known == window.known)
     last = snapshot.episodes.last(window.recording)
@@ -397,7 +398,7 @@ def _before(snapshot: Snapshot, window: Window) -> Window | None:
     found = near if near and near[0].recording == window.recording else None
     if found is None:
         found = snapshot.trace.before(window.recording, window.id - 1, 1)
-    return found[-1] if found else None
+    return bounded(found[-1]) if found else None
 
 
 def _closed_since(snapshot: Snapshot, window: Window, previous: Window | None) -> list[Episode]:
