@@ -17,10 +17,10 @@ trap 'bash tools/audio_sinks.sh stop >/dev/null; [ -z "$folder" ] || rm -rf "$fo
 # The memories that tests make are flushed to the disk at every commit: in RAM that costs nothing, where there is room.
 room="$(df --output=avail /dev/shm 2>/dev/null | tail -n 1 || true)"
 if [ -w /dev/shm ] && [ "${room:-0}" -gt 2000000 ] && ! grep -q "^[^ ]* /dev/shm .*noexec" /proc/mounts; then
-    folder="$(mktemp -d /dev/shm/grove-edge.XXXXXX)"
-    export PYTEST_DEBUG_TEMPROOT="$folder"
+    folder="$(mktemp -d /dev/shm/ge.XXXXXX)"
 fi
-tests() { "$venv/bin/python" -m pytest "$@"; }
+# A short path: those of sockets must fit into 107 bytes.
+tests() { "$venv/bin/python" -m pytest ${folder:+--basetemp "$folder/t"} "$@"; }
 if [ "$#" -gt 0 ]; then
     tests -m "not slow" "$@"
 else
