@@ -31,7 +31,7 @@ from storage.errors import StoreUnreadable
 from storage.keyframes import KeyframeFolder, folder_of
 
 ROOT = Path(__file__).resolve().parents[2]
-SECONDS, LONG_S = 48, 900
+SECONDS, LONG_S = 48, 540  # below ten minutes: the windows of a clip
 START = "2026-03-02T09:00:00+01:00"
 KILLS = 10
 
