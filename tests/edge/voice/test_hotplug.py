@@ -34,7 +34,7 @@ from edge.voice.queue import ALERT
 from edge.voice.service import VoiceService
 from models import ASR, TTS, VAD, Loader
 
-pytestmark = [pytest.mark.audio, pytest.mark.realtime]
+pytestmark = [pytest.mark.audio, pytest.mark.realtime, pytest.mark.slow]
 NEVER = threading.Event()
 LONG = "Where are my keys, and where did I leave them?"
 SHORT = "Where are my keys?"
