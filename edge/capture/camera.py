@@ -34,7 +34,7 @@ def is_live(spec: str) -> bool:
     """Whether a source spec names something that happens now: camera, a URL, or a device node, there or not."""
     if spec == "camera" or is_url(spec):
         return True
-    return spec.startswith("/dev/") and not (Path(spec).is_file() or Path(spec).is_dir())  # as in /dev/shm
+    return spec.startswith("/dev/") and not Path(spec).is_relative_to("/dev/shm")  # files in memory, no devices
 
 
 def open_recorded(spec: str, config: Config, *, start: Start | None = None) -> VideoFile | ImageFolder:

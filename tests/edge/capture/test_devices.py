@@ -239,6 +239,7 @@ def test_a_recording_kept_in_memory_is_a_recording() -> None:
     with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".mp4") as file:
         assert not is_live(file.name)
         assert not is_live("/dev/shm")
+    assert not is_live(file.name), "one that is not there is not waited for either"
 
 
 def test_frames_of_a_live_source_carry_the_capture_time() -> None:
