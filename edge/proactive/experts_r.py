@@ -47,8 +47,7 @@ class ProcedureExpert:
         if run is None:
             return []
         procedure, done = run.procedure, run.so_far
-        passed = {j for i in done for j in procedure.needs[i]} - done
-        ahead = set(run.next_steps())
+        ahead, passed = set(run.next_steps()), run.passed_over()
         states = {**dict.fromkeys(done, "done"), **dict.fromkeys(ahead, "next"), **dict.fromkeys(passed, "passed over")}
         last = max(done, default=0)
         first = max(0, min(last - STEPS_TOLD // 2, len(procedure.steps) - STEPS_TOLD))

@@ -75,6 +75,10 @@ class Run:
         """What may come next."""
         return self.procedure.open_after(self.so_far)
 
+    def passed_over(self) -> set[int]:
+        """What a step done or begun needs and what was neither done nor begun itself."""
+        return {j for i in self.done for j in self.procedure.needs[i]} - self.so_far
+
 
 @dataclass(frozen=True, slots=True)
 class _Doing:

@@ -57,8 +57,9 @@ class Progress:
 
 def add(store: Store, path: Path, now: int) -> list[str]:
     """Store the procedures of a file; returns their names.  Raises MissingFile, InputError."""
-    load(path)  # all of it is checked before anything is stored
     given = given_in(path)
+    for name, body in given.items():  # all of it is checked before anything is stored
+        make(name, body.steps, body.before, body.errors)
     with store.transaction() as tx:
         for name, body in given.items():
             if not name.strip() or "\n" in name:
@@ -108,11 +109,9 @@ def progress(snapshot: Snapshot, owner: str = "") -> Progress | None:
     run = following.run
     if run is None:
         return None
-    done = run.so_far
-    passed = {j for i in done for j in run.procedure.needs[i]} - done
     return Progress(
         run.procedure, run.t, last.t_end, last.offset_s, tuple(dict.fromkeys(run.done)), tuple(run.next_steps()),
-        tuple(sorted(passed)), tuple(dict.fromkeys(late)),
+        tuple(sorted(run.passed_over())), tuple(dict.fromkeys(late)),
     )  # fmt: skip
 
 
