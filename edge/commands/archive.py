@@ -217,7 +217,7 @@ def import_(
     checked = check_trace(source)
     profile = checked.profile if checked.profile != "wear" else config.memory.profile
     config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": profile})})
-    with open_for_growth(path, config) as (store, embed, growing):
+    with open_for_growth(path, config) as (store, embed, growing, _):
         beside, own = KeyframeFolder(folder_of(source)), KeyframeFolder(folder_of(path))
         for name in beside.files():
             own.take(beside, name)
@@ -249,7 +249,7 @@ def _import_memory(source: Path, path: Path, as_json: bool) -> None:
         return
     with (
         Store.open(source, create=False, read_only=True) as other,
-        open_for_growth(path, config) as (store, embed, _),
+        open_for_growth(path, config) as (store, embed, _, _),
         _bar() as progress,
     ):
         merged = merge(store, other, embed, config, lambda n, total: progress("database", n, total))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from edge.growing import Growing
     from edge.memory.patterns import Embed
+    from edge.thinkers import Thinkers
     from storage import EmbeddingSpace
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e]")  # and the overrides of the direction of writing
@@ -71,8 +72,10 @@ def reading(db: Path | None, at: str | None = None) -> Iterator[Snapshot]:
 
 
 @contextmanager
-def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed, Growing | None]]:
-    """A memory to write, made if it is not there yet, the embedding it is made with, and a model's part in its growth."""
+def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store, Embed, Growing | None, Thinkers]]:
+    """A memory to write, made if it is not there yet, the embedding it is made with, a model's part in its growth, and
+    where models for other parts come from.
+    """
     from edge import forgetting
     from edge.engines import Engines
     from edge.growing import growing
@@ -84,7 +87,8 @@ def open_for_growth(path: Path, config: settings.Config) -> Iterator[tuple[Store
         space = EmbeddingSpace(model.id, model.dim)
         with Store.open(path, space=space, own=True, synchronous=config.memory.synchronous) as store:
             forgetting.resume(store, model.embed, config)
-            yield store, model.embed, growing(engines.thinkers, store, model.embed, config, path, inline=True)
+            grows = growing(engines.thinkers, store, model.embed, config, path, inline=True)
+            yield store, model.embed, grows, engines.thinkers
     finally:
         engines.close()
 

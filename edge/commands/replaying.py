@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from edge import config as settings
 from edge.commands.common import DbOption, JsonOption, db_path, moment, open_for_growth, say
 from edge.config import ProfileName
-
-if TYPE_CHECKING:
-    from edge.proactive.model_experts import ModelExperts
 
 
 def replay(
@@ -41,6 +36,7 @@ def replay(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from edge.proactive.model_experts import experts_of
     from edge.recorder import Recorder, check_trace
     from edge.replay import replay as run
 
@@ -53,8 +49,7 @@ def replay(
     config = config.model_copy(update={"memory": config.memory.model_copy(update={"profile": chosen})})
     console = Console(stderr=True)
     with (
-        open_for_growth(db_path(db), config) as (store, embed, model),
-        _experts(config) as thinker,
+        open_for_growth(db_path(db), config) as (store, embed, model, thinkers),
         Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -76,7 +71,7 @@ def replay(
             record=record,
             progress=lambda n, _: bar.update(task, completed=n),
             growing=model,
-            thinker=thinker,
+            thinker=experts_of(thinkers),
         )
         with store.snapshot() as snapshot:
             totals = {
@@ -105,16 +100,3 @@ def replay(
     if report.skipped:
         lines.append(f"{report.skipped} windows were in the memory already.")
     say(value, as_json, [*lines, f"Memory: {db_path(db)}"])
-
-
-@contextmanager
-def _experts(config: settings.Config) -> Iterator[ModelExperts | None]:
-    """The experts by a model, if the settings name one."""
-    from edge.engines import Engines
-    from edge.proactive.model_experts import experts_of
-
-    engines = Engines(config)
-    try:
-        yield experts_of(engines.thinkers)
-    finally:
-        engines.close()
