@@ -48,19 +48,14 @@ def finish(
         kept = _kept(store, job.files)
         for file in job.files:
             end.keyframes += file not in kept and frames.remove(file)
-    own = [] if store.path is None else files_of(store.path)
     with store.exclusive() as db:
         needles = Needles.unpacked(erase_jobs.sought(db, job.id))
         small = store.path is None or _live_bytes(db) <= (BUSY if busy else LARGE)
     end.scrubbed = _scrub(store, whole=small)
-    with store.exclusive() as db:
-        end.proof = prove(db, needles, store.path, others or [], store.page_key())
-    left = any(Path(f.path) in own for f in end.proof.found)
+    left = _look(store, end, needles, others or [])
     if left and not end.scrubbed.vacuumed:
         end.scrubbed = _scrub(store, whole=True)
-        with store.exclusive() as db:
-            end.proof = prove(db, needles, store.path, others or [], store.page_key())
-        left = any(Path(f.path) in own for f in end.proof.found)
+        left = _look(store, end, needles, others or [])
     if left and not end.scrubbed.vacuumed and not end.scrubbed.waiting:
         end.scrubbed.waiting = NO_ROOM
     if not end.scrubbed.waiting and not left:
@@ -68,6 +63,14 @@ def finish(
             erase_jobs.done(db, job.id, "done" if end.scrubbed.vacuumed else "proved")
         end.done = True
     return end
+
+
+def _look(store: Store, end: Finished, needles: Needles, others: list[Path]) -> bool:
+    """Look for what was erased; whether the database itself still holds any of it."""
+    with store.exclusive() as db:
+        end.proof = prove(db, needles, store.path, others, store.page_key())
+    own = [] if store.path is None else files_of(store.path)
+    return any(Path(f.path) in own for f in end.proof.found)
 
 
 def _live_bytes(db: Connection) -> int:
