@@ -176,14 +176,14 @@ def one(job: tuple[str, bool, str]) -> dict[str, Any]:
         spent = grow(trace, store, model.embed, config)
         with store.snapshot() as snapshot:
             windows = snapshot.trace.windows()
-            hours = sum(w.t_end - w.t_start for w in windows) / US / 3600
+            worn = sum(w.t_end - w.t_start for w in windows) / US / 3600
             row = {
                 "recording": name,
-                "hours": round(hours, 1),
+                "hours": round(worn, 1),
                 "windows": len(windows),
             }
             row |= shape(snapshot)
-            row["s_per_hour"] = round(spent / max(hours, 1e-9), 2)
+            row["s_per_hour"] = round(spent / max(worn, 1e-9), 2)
             row["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             if job[1]:
                 row["pairs"] = pairs(snapshot)

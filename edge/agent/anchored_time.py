@@ -14,6 +14,7 @@ from datetime import timedelta
 from edge.agent.phrases import spoken_time, to_you
 from edge.agent.question import Clause, understand, verbs_of
 from edge.agent.view import Scope, View
+from edge.memory.hours import told
 from edge.retrieval.timegrammar import MONTHS
 from edge.retrieval.timephrase import Span, Zone
 from storage.records import Item
@@ -76,7 +77,7 @@ def resolve(view: View, text: str) -> Told:
             return Told(text)
         day = view.zone.today if low is None or low < -(2**60) else view.zone.local(low).date()
         at = view.zone.day(day)[0] + usual * 60_000_000
-        note = f"taking {phrase.lower()} as {usual // 60:02d}:{usual % 60:02d}, since I did not see it"
+        note = f"taking {phrase.lower()} as {told(usual)}, since I did not see it"
     local = view.zone.local(at)
     clock, date = f"{local:%H:%M:%S}", f"{local.day} {local:%B} {local.year}"
     rel = m.group("rel").lower()

@@ -13,7 +13,7 @@ import pytest
 
 from storage import EmbeddingSpace, Store
 from storage.records import Caption, Decision, Edge, Episode, Pattern, Service, Window
-from tools import plot_day
+from tools import day_chart, plot_day
 
 US = 1_000_000
 OFFSET_S = 7200
@@ -81,7 +81,7 @@ def test_a_day_is_read_with_its_threads_and_alerts(life: Life) -> None:
 
 
 def test_a_pause_is_shortened_and_time_stays_in_order() -> None:
-    axis = plot_day.Axis([(0, 600 * US), (1000 * HOUR, 1000 * HOUR + 400 * US)])
+    axis = day_chart.Axis([(0, 600 * US), (1000 * HOUR, 1000 * HOUR + 400 * US)])
     ((low, high, long),) = axis.gaps
     assert (low, high, long) == (600 * US, 630 * US, 1000 * HOUR - 600 * US)
     assert [axis(t) for t in (0, 300 * US, 600 * US, 500 * HOUR, 1000 * HOUR)] == [0, 3e8, 6e8, 6e8, 6.3e8]
@@ -90,9 +90,9 @@ def test_a_pause_is_shortened_and_time_stays_in_order() -> None:
 
 
 def test_words_get_room_and_stay_near() -> None:
-    assert plot_day.spread([0, 5, 9], 2, 0, 10) == [0, 5, 9]
-    assert plot_day.spread([3, 3, 3], 2, 0, 10) == [3, 5, 7]
-    assert plot_day.spread([9, 9, 10], 2, 0, 10) == [6, 8, 10]
+    assert day_chart.spread([0, 5, 9], 2, 0, 10) == [0, 5, 9]
+    assert day_chart.spread([3, 3, 3], 2, 0, 10) == [3, 5, 7]
+    assert day_chart.spread([9, 9, 10], 2, 0, 10) == [6, 8, 10]
 
 
 def test_three_episodes_are_drawn(life: Life, tmp_path: Path) -> None:
@@ -113,11 +113,11 @@ def test_sixty_episodes_are_drawn_with_their_words(life: Life, tmp_path: Path) -
     for n, decision in enumerate(("deliver", "suppress", "defer", "")):
         life.alert(begin + n * 900 * US, ("safety", "memory_recall")[n % 2], decision)
     with life.store.snapshot() as snapshot:
-        plot_day.draw(plot_day.collect(snapshot), tmp_path / "day.svg")
+        day_chart.draw(plot_day.collect(snapshot), tmp_path / "day.svg")
     text = (tmp_path / "day.svg").read_text(encoding="utf-8")
     told = [n for n in range(60) if f">Doing number {n}<" in text]
     assert told == [n for n in range(60) if n % 7], "each episode of a pattern has its subject"
-    assert sum(f">Job {n}<" in text for n in range(20)) == plot_day.LANES
+    assert sum(f">Job {n}<" in text for n in range(20)) == day_chart.LANES
     for words in ("Wednesday 4 March 2026", "6 more, in grey", "memory recall", "Mind the $5 and the $6.", "alert kept back",
                   "not recorded", "1:00 h", "3\u00d7 on 3 days, about 08:05", "4 alerts, 1 spoken", "UTC+02:00"):  # fmt: skip
         assert words in text, words
