@@ -34,7 +34,7 @@ def is_live(spec: str) -> bool:
     """Whether a source spec names something that happens now: camera, a URL, or a device node, there or not."""
     if spec == "camera" or is_url(spec):
         return True
-    return spec.startswith("/dev/") and not Path(spec).is_relative_to("/dev/shm")  # files in memory, no devices
+    return spec.startswith("/dev/") and "shm" not in Path(spec).parts[2:3]  # files in memory are no devices
 
 
 def open_recorded(spec: str, config: Config, *, start: Start | None = None) -> VideoFile | ImageFolder:
