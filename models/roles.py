@@ -125,6 +125,11 @@ class VAD(Model, Protocol):
 
 @runtime_checkable
 class WakeWord(Model, Protocol):
+    @property
+    def sure(self) -> bool:
+        """Whether the phrase given last was clear; one that was not may have been something alike."""
+        ...
+
     def feed(self, pcm: NDArray[np.int16]) -> str | None:
         """Take the next samples of a stream, any number; give the phrase that was just completed, once."""
         ...

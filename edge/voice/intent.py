@@ -105,19 +105,32 @@ def normal(text: str) -> str:
 def without_wake(text: str, phrase: str) -> str:
     """The sentence after the wake phrase that was recorded with it, which the recogniser may have misheard a little."""
     words = text.split()
-    best, score = 0, 0.0
-    size = len(phrase.split())
-    for start in range(min(2, len(words))):
-        for count in range(max(1, size - 1), size + 2):
-            said = normal(" ".join(words[start : start + count])).replace(" ", "")
-            alike = SequenceMatcher(None, said, normal(phrase).replace(" ", "")).ratio()
-            if alike >= _ALIKE and alike > score:
-                best, score = start + count, alike
-    rest = " ".join(words[best:]).lstrip(" ,.!?-")
+    alike, end = _likest(words, phrase, 2)
+    rest = " ".join(words[end if alike >= _ALIKE else 0 :]).lstrip(" ,.!?-")
     return rest[:1].upper() + rest[1:]
 
 
+def says(text: str, phrase: str) -> bool:
+    """Whether the wake phrase is in what the recogniser heard; stricter, for it is to tell it from what sounds alike."""
+    words = text.split()
+    return _likest(words, phrase, len(words))[0] >= _SAID
+
+
+def _likest(words: list[str], phrase: str, starts: int) -> tuple[float, int]:
+    """How alike (0-1) the phrase and the likest of the stretches are that begin with one of the first words; its end."""
+    wanted, size = normal(phrase).replace(" ", ""), len(phrase.split())
+    found = (0.0, 0)
+    for start in range(min(starts, len(words))):
+        for count in range(max(1, size - 1), size + 2):
+            said = normal(" ".join(words[start : start + count])).replace(" ", "")
+            alike = SequenceMatcher(None, said, wanted).ratio()
+            if alike > found[0]:
+                found = (alike, start + count)
+    return found
+
+
 _ALIKE = 0.7
+_SAID = 0.8
 
 
 def _seconds(groups: dict[str, str | None]) -> float | None:

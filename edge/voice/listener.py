@@ -26,12 +26,14 @@ from edge.voice.earcons import earcon
 from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
 from edge.voice.endpoint import Patience
 from edge.voice.hearing import Hearing
+from edge.voice.intent import says
 from edge.voice.mind import Mind, Moment
 from edge.voice.noise import Ambient
 from edge.voice.own_marks import OwnMarks
 from edge.voice.service import VoiceService
 from edge.voice.talk import Talk
 from edge.voice.timing import Timing
+from edge.voice.wake import Called
 from edge.voice.worker import Worker
 from models.errors import ModelError
 from models.roles import SPEECH_RATE
@@ -41,8 +43,19 @@ FRAME_US = FRAME * US // SPEECH_RATE
 LOST_US = 3 * US // 10  # a hole in the sound beyond which streams begin anew
 DEAF_US = US  # a turn in which no sound came for so long is over
 DRIFT = 2000  # one part in so many by which two clocks may part
-RING = 63  # frames kept before a turn: 2 s
+RING = 125  # frames kept before a turn: 4 s
 _WAIT_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Whether a doubtful word that ended with a frame was said, by the recogniser."""
+
+    called: Called
+    frame: int
+    mono: int
+    said: bool
+
 
 _log = Log("voice")
 
@@ -78,7 +91,7 @@ class Listener:
         """
         self._bus, self._voice, self._hearing, self._clock, self._settings = bus, voice, hearing, clock, settings
         self._inbox = bus.subscribe("sound")
-        self._back: queue.SimpleQueue[t.Event] = queue.SimpleQueue()  # what threads and other rooms bring
+        self._back: queue.SimpleQueue[t.Event | _Told] = queue.SimpleQueue()  # what threads and other rooms bring
         self._turns = t.Turns(settings.patience, chimes=settings.chimes)
         self._talk = Talk(voice, mind, clock, settings.volume, self._expect)
         self._echo, self._marks = Canceller(own or OwnVoice()), marks
@@ -87,6 +100,7 @@ class Listener:
         voice.gain = settings.volume
         self._decoder = Worker("voice-asr", clock)
         self._ring: deque[Pcm] = deque(maxlen=RING)
+        self._frames = 0  # ever heard
         self._sound: list[Pcm] = []  # of the turn under way
         self._pre = 0  # frames of it from before the turn began
         self._rest: Pcm = np.zeros(0, np.float32)
@@ -194,17 +208,14 @@ class Listener:
         ])  # fmt: skip
         if self._marks is not None:
             self._marks.note(at.t - FRAME_US, pcm, self._echo)
-        self._ring.append(pcm)
-        if self._turns.open is not None:
-            self._sound.append(pcm)
+        self._keep(pcm)
         called = self._hearing.ears.feed(pcm, mono)
         if self._over.itself(self._echo):  # what is heard may be its own voice still
             called = None
-        if called is not None and called.kind == "stop":
-            self._talk.silence()
-        elif called is not None:
-            self.timing.woke(mono, self._clock.mono())
-            self._step(t.Wake(called.phrase), at)
+        if called is not None and called.sure:
+            self._called(called, mono, at)
+        elif called is not None and self._turns.open is None:
+            self._doubt(called, mono)
         talking = self._echo.talking
         if self._turns.open is not None:
             chance = self._over.chance(self._hearing.vad.probability(pcm), self._echo)
@@ -223,6 +234,47 @@ class Listener:
                 self._voice.gain = self._ambient.gain(self._talk.volume)
         self._talk.at = at
 
+    def _keep(self, pcm: Pcm) -> None:
+        self._frames += 1
+        self._ring.append(pcm)
+        if self._turns.open is not None:
+            self._sound.append(pcm)
+
+    def _called(self, called: Called, mono: int, at: Moment) -> None:
+        if called.kind == "stop":
+            self._talk.silence()
+        else:
+            self.timing.woke(mono, self._clock.mono())
+            self._step(t.Wake(called.phrase), at)
+
+    def _doubt(self, called: Called, mono: int) -> None:
+        """Let the recogniser say whether the word was said; the sound that comes meanwhile is kept."""
+        pcm = np.concatenate(list(self._ring)[-round(t.PRE_S * SPEECH_RATE / FRAME) :])
+        frame = self._frames
+
+        def job() -> None:
+            try:
+                said = says(self._hearing.words(pcm), called.phrase)
+            except ModelError:  # nobody can say: the turn will find that out and tell
+                said = True
+            _log.debug("doubtful_word", said=said)
+            self._back.put(_Told(called, frame, mono, said))
+
+        self._decoder.put(job)
+
+    def _believe(self, told: _Told) -> None:
+        """Act on a doubtful word as if it had been clear: what was said since is still to be heard."""
+        since = self._frames - told.frame
+        if not told.said or self._turns.open is not None or since >= len(self._ring):
+            return
+        self._hearing.ears.rest(told.mono)
+        missed = [self._ring.pop() for _ in range(since)][::-1]
+        self._frames = told.frame
+        self._called(told.called, told.mono, self._talk.at)
+        for pcm in missed:
+            self._keep(pcm)
+            self._step(t.Chance(self._hearing.vad.probability(pcm)), self._talk.at)
+
     def _silence(self) -> None:
         """No sound came in a while."""
         if self._turns.open is None or self._heard_at is None:
@@ -234,7 +286,7 @@ class Listener:
         """What the threads have done."""
         while not self._back.empty():
             event = self._back.get()
-            self._step(event, self._talk.at)
+            self._believe(event) if isinstance(event, _Told) else self._step(event, self._talk.at)
 
     def _expect(self) -> None:
         self._back.put(t.Expect())

@@ -1,7 +1,8 @@
 """Listening for the words that call the device: several wake words at once, and words that silence it.
 
 Pure: sound and times come as arguments.  A word is heard once: after a hit nothing counts for REFRACTORY_S, since the
-echo of a room and the tail of the word itself would call again.
+echo of a room and the tail of the word itself would call again.  A hit that is not `sure` is for the recogniser to look
+at; until it has, the ears stay open.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Called:
 
     kind: Literal["wake", "stop"]
     phrase: str
+    sure: bool = True  # else it may have been something alike
 
 
 class Ears:
@@ -42,12 +44,19 @@ class Ears:
         found: Called | None = None
         for kind, model in self._models:
             phrase = model.feed(sound)  # every model takes every sample, or its stream would have holes
-            if phrase is not None and (found is None or kind == "stop"):
-                found = Called(kind, phrase)
+            if phrase is not None and (
+                found is None or (kind == "stop") + model.sure > (found.kind == "stop") + found.sure
+            ):
+                found = Called(kind, phrase, model.sure)
         if found is None or mono < self._deaf_until:
             return None
-        self._deaf_until = mono + round(REFRACTORY_S * US)
+        if found.sure:
+            self.rest(mono)
         return found
+
+    def rest(self, mono: int) -> None:
+        """A word that ended at `mono` was acted on."""
+        self._deaf_until = mono + round(REFRACTORY_S * US)
 
     def reset(self) -> None:
         """The sound was interrupted: begin a new stream."""

@@ -179,6 +179,7 @@ class FakeWakeWord:
 
     id = "fake-wake-word"
     phrase = "Hey Grove"
+    sure = True
 
     def __init__(self) -> None:
         self.reset()

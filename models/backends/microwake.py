@@ -2,6 +2,11 @@
 
 Every 10 ms of sound gives 40 features; the network takes a few of them, keeps its own state and gives a probability. A
 word is heard when the average of the last few probabilities passes the model's own cutoff (both in its JSON).
+
+What sounds alike ("Hey Charles") comes near the cutoff and sometimes over it, while the word itself climbs within a step
+or two to what the network gives at most. So a word is `sure` when the average goes most of the way from the cutoff to 1
+in CLIMB steps. One that stays lower, and one that turns back a little under the cutoff, are given as well, not sure:
+whoever asks can look at the sound by other means, and lose neither a word in noise nor be called by one alike.
 """
 
 from __future__ import annotations
@@ -19,6 +24,10 @@ from models.errors import EngineMissingError, InputError, LoadError
 
 CHUNK_BYTES = 320  # 10 ms of 16-bit sound at 16 kHz
 QUIET_STEPS = 100  # of 10 ms after a hit: one spoken word is one event
+CLEAR = 2 / 3  # of the way from the cutoff to 1
+CLIMB = 2  # steps of the network over the cutoff in which a sure word gets there
+NEAR = 0.15  # under the cutoff, where a word may have been meant
+BACK = 0.02  # by which the average has turned back
 ENGINES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
@@ -45,6 +54,7 @@ class MicroWake:
         self._frontend_class: Any = MicroFrontend
         self._model = model
         self._recent: deque[float] = deque(maxlen=window)
+        self.sure = True
         self.engine, self._new_interpreter = _interpreter_class()
         self.id = model_id
         self.reset()
@@ -64,6 +74,9 @@ class MicroWake:
         self._recent.clear()
         self._rest = b""
         self._quiet = 0
+        self._top = 0.0  # of the averages since they came near the cutoff
+        self._over = 0  # how many of them were over it
+        self._given = False  # not sure, since then
 
     def feed(self, pcm: NDArray[np.int16]) -> str | None:
         """Take the next samples, any number; give the phrase once when it was just completed. Raises InputError."""
@@ -96,12 +109,26 @@ class MicroWake:
         self._interpreter.invoke()
         scale, zero = self._output["quantization"]
         self._recent.append((float(self._interpreter.get_tensor(self._output["index"])[0, 0]) - zero) * scale)
-        full = len(self._recent) == self._recent.maxlen
-        if self._quiet or not full or sum(self._recent) / len(self._recent) <= self._cutoff:
+        if self._quiet or len(self._recent) < (self._recent.maxlen or 0):
             return False
-        self._recent.clear()
-        self._quiet = QUIET_STEPS
-        return True
+        return self._judge(sum(self._recent) / len(self._recent))
+
+    def _judge(self, mean: float) -> bool:
+        """Whether a word ends here, by the next average; `sure` is set when one does."""
+        if mean <= self._cutoff - NEAR:
+            self._top, self._over, self._given = 0.0, 0, False
+            return False
+        self._top = max(self._top, mean)
+        self._over += mean > self._cutoff
+        if self._given:
+            return False
+        self.sure = mean > self._cutoff + CLEAR * (1 - self._cutoff)
+        if self.sure:
+            self._recent.clear()
+            self._quiet, self._top, self._over = QUIET_STEPS, 0.0, 0
+            return True
+        self._given = self._over >= CLIMB or mean < self._top - BACK
+        return self._given
 
 
 def _interpreter_class() -> tuple[str, Any]:

@@ -198,6 +198,8 @@ class WyomingWake:
     A service that is away is sought again beside the sound, which passes unheard until then; `problem` says so.
     """
 
+    sure = True  # the service decides
+
     def __init__(self, address: str) -> None:
         """Raises LoadError for what is no address."""
         self.id = address

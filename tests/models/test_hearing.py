@@ -86,6 +86,24 @@ def test_wake_word_hears_its_own_phrase_alone(loader: models.Loader, said: str, 
     assert heard == (["Hey Jarvis"] if "Jarvis" in said else [])
 
 
+@pytest.mark.parametrize(
+    ("means", "given"),
+    [
+        ([0.6, 0.9, 0.996], [None, None, True]),  # climbs at once
+        ([0.9, 0.975, 0.992], [None, None, True]),  # a step later
+        ([0.9, 0.975, 0.98, 0.996, 0.7, 0.996], [None, None, False, None, None, True]),  # stays; then comes anew
+        ([0.9, 0.96, 0.95, 0.93, 0.9], [None, None, None, False, None]),  # turns back under the cutoff
+        ([0.5, 0.8, 0.7, 0.3], [None] * 4),
+    ],
+)
+def test_a_wake_word_that_climbs_slowly_or_turns_back_is_not_sure(
+    loader: models.Loader, means: list[float], given: list[bool | None]
+) -> None:
+    wake = loader.load(models.WAKE_WORD).model
+    wake.reset()
+    assert [wake.sure if wake._judge(mean) else None for mean in means] == given
+
+
 def test_the_voice_speaks_by_sentence(loader: models.Loader) -> None:
     for name in ("piper-en-us-joe", "espeak-ng"):
         voice = loader.load(models.TTS, name).model
