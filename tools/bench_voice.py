@@ -1,8 +1,7 @@
-"""Measure the voice: from the end of speech to the first sound, word errors, wake words.
+"""Measure the voice: from the end of speech to the first sound, and word errors (the wake word: bench_wake.py).
 
     python tools/bench_voice.py latency [--db PATH] [--turns 30]     in real time, through the real services
     python tools/bench_voice.py words --media FOLDER                 word error rate of the clips with a transcript
-    python tools/bench_voice.py wake [--media FOLDER] [--minutes 60] false accepts and false rejects
 
 `latency` speaks to a listener with the real models, the rules of the agent and a memory, without a sound card: the
 microphone is fed block by block in real time, and the first sound is when the player gets it.  The driver's buffers of
@@ -27,15 +26,14 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
 
-from voice_support import RATE, Mouth, Table, silence
+from voice_support import RATE, Table, silence
 
 from edge.agent.asking import Asker
 from edge.clock import US, SystemClock
 from edge.config import Config
 from edge.conversation import Conversation
 from edge.engines import Engines
-from edge.voice.wake import Ears
-from models import ASR, WAKE_WORD, Loader, LoadOptions, Registry
+from models import ASR, Loader, LoadOptions, Registry
 from storage import Store
 
 QUESTIONS = (
@@ -50,7 +48,7 @@ def latency(db: Path | None, turns: int) -> dict[str, object]:
     """Turns in real time; milliseconds from the end of speech."""
     with tempfile.TemporaryDirectory() as folder:
         loader = Loader(Registry(Path(folder) / "store", Path(folder) / "cache"), LoadOptions())
-        table, clock, engines = Table(loader), SystemClock(), Engines(Config())
+        table, clock, engines = Table(loader, patient=False), SystemClock(), Engines(Config())
         store = Store.open(db, create=False, read_only=True) if db is not None else Store.open(None)
         with store.snapshot() as snapshot:
             last = snapshot.trace.last()
@@ -119,31 +117,6 @@ def words(media: Path, models: tuple[str, ...] = ("whisper-tiny.en", "whisper-ba
     return {"clips": len(clips), **found}
 
 
-def wake(media: Path | None, minutes: float) -> dict[str, object]:
-    """False accepts over speech and noise, false rejects at 10 dB over noise."""
-    rng = np.random.default_rng(1)
-    with tempfile.TemporaryDirectory() as folder:
-        loader = Loader(Registry(Path(folder) / "store", Path(folder) / "cache"), LoadOptions())
-        mouth = Mouth(loader)
-        ears = Ears([loader.load(WAKE_WORD).model])
-        accepts, seconds = 0, 0.0
-        for pcm in _speech(mouth, media, minutes, rng):
-            accepts += _calls(ears, pcm)
-            seconds += len(pcm) / RATE
-        missed = 0
-        tails = ("", " where are my keys?", " what time is it?", " stop.", " remind me to call Anna.")
-        for n in range(40):
-            mouth._said.clear()  # each is spoken anew
-            pcm = np.concatenate(
-                [silence(0.7), mouth(f"Hey Jarvis{',' if n % 5 else '.'}{tails[n % 5]}"), silence(0.7)]
-            )
-            level = float(np.sqrt(np.mean(np.square(pcm[pcm != 0]))))
-            pcm = pcm + (rng.normal(size=len(pcm)) * level * 10 ** (-10 / 20)).astype(np.float32)
-            ears.reset()
-            missed += not _calls(ears, pcm)
-    return {"false_accepts": accepts, "hours": round(seconds / 3600, 2), "missed_of_40_at_10_db": missed}
-
-
 class _Nothing:
     """A device that does nothing."""
 
@@ -169,33 +142,6 @@ class _Then:
     def answered(self, question: str) -> None:
         """As the mind."""
         self._mind.answered(question)
-
-
-def _speech(mouth: Mouth, media: Path | None, minutes: float, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    for file in sorted(media.iterdir()) if media is not None else []:
-        if file.suffix in {".wav", ".mp4"}:
-            pcm = sound_of(file)
-            if len(pcm):
-                yield pcm
-    texts = [*QUESTIONS, "The quick brown fox jumps over the lazy dog.", "Hello Travis, how are you today?",
-             "They harvest the barley in the fall.", "He jogs every morning.", "Play some jazz, please."]  # fmt: skip
-    left = minutes * 60
-    while left > 0:
-        voice = mouth(texts[int(rng.integers(len(texts)))], float(rng.uniform(0.05, 0.9)))
-        speed = float(rng.uniform(0.8, 1.25))
-        times = np.arange(int(len(voice) / speed)) * speed
-        voice = np.interp(times, np.arange(len(voice)), voice).astype(np.float32)
-        pcm = np.concatenate([voice, silence(0.3)])
-        pcm = pcm + (rng.normal(size=len(pcm)) * rng.uniform(0, 0.05)).astype(np.float32)
-        left -= len(pcm) / RATE
-        yield pcm.astype(np.float32)
-
-
-def _calls(ears: Ears, pcm: np.ndarray) -> int:
-    return sum(
-        ears.feed(pcm[i : i + 512].astype(np.float32), i * US // RATE + 10**12) is not None
-        for i in range(0, len(pcm), 512)
-    )
 
 
 def sound_of(path: Path) -> np.ndarray:
@@ -233,20 +179,17 @@ def _spread(values: list[float]) -> dict[str, float]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("latency", "words", "wake"))
+    parser.add_argument("what", choices=("latency", "words"))
     parser.add_argument("--db", type=Path)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--media", type=Path)
-    parser.add_argument("--minutes", type=float, default=60.0)
     given = parser.parse_args()
     if given.what == "latency":
         result = latency(given.db, given.turns)
-    elif given.what == "words":
+    else:
         if given.media is None:
             parser.error("words needs --media")
         result = words(given.media)
-    else:
-        result = wake(given.media, given.minutes)
     print(json.dumps(result, indent=2))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from voice_support import RATE, Mouth, silence
 
-from models import ASR, WAKE_WORD, Loader
-from tools.bench_voice import _calls, distance, plain, sound_of
+from models import ASR, Loader
+from tools.bench_voice import distance, plain, sound_of
+from tools.bench_wake import Judge
 
 
 def test_the_short_view_of_a_sentence_gives_its_words(loader: Loader) -> None:
@@ -37,10 +38,8 @@ def test_the_words_of_real_speakers(loader: Loader, recorded: Path) -> None:
 
 
 def test_nobody_of_them_calls_the_device(loader: Loader, recorded: Path) -> None:
-    from edge.voice.wake import Ears
-
-    ears = Ears([loader.load(WAKE_WORD).model])
+    judge = Judge(loader)
     files = sorted(p for p in (recorded / "media").iterdir() if p.suffix in {".wav", ".mp4"})
-    assert sum(_calls(ears, pcm) for file in files if len(pcm := sound_of(file))) == 0
-    ears.reset()
-    assert _calls(ears, np.concatenate([silence(0.5), Mouth(loader)("Hey Jarvis!"), silence(0.5)])) == 1
+    assert +judge.row((p.name, pcm) for p in files if len(pcm := sound_of(p))).which == {}
+    called = np.concatenate([silence(0.5), Mouth(loader)("Hey Jarvis!"), silence(0.5)])
+    assert judge.row([("called", called)]).which == {"called": 1}
