@@ -36,11 +36,11 @@ def device(loader: Loader) -> Iterator[Table]:
 def test_a_question_in_one_breath_and_after_a_pause_is_answered(device: Table) -> None:
     device.tell("Hey Jarvis, where are my keys?")
     device.wait()
-    assert "kitchen table" in device.said()
+    assert device.said() == [KEYS]
     device.tell("Hey Jarvis.", after=0.7)
     device.tell("Where are my keys?", before=0.0)
     device.wait()
-    assert "kitchen table" in device.said()
+    assert device.said() == [KEYS]
     assert all("jarvis" not in q.lower() for q in device.mind.asked)
     assert device.mind.answered_[-1].lower().startswith("where are my key")
     assert {"endpoint", "asr", "to_voice"} <= set(device.listener.timing.last)
@@ -68,7 +68,7 @@ def test_stop_silences_it_and_a_murmur_only_for_a_moment(device: Table) -> None:
     device.tell("The bus was late again.", before=1.5, after=0.2)  # said to somebody else
     assert device.voice.speaking is None
     device.wait(60)
-    assert "castle" in device.said()
+    assert device.said()[-1] == STORY[-1]
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_forgetting_asks_back_and_hears_the_answer(device: Table) -> None:
     device.tell("Yes.", before=0.4)
     device.wait()
     assert device.mind.confirmed == [True]
-    assert "forgotten" in device.said()
+    assert device.said() == ["It is forgotten."]
     device.tell("Hey Jarvis, forget the last ten minutes.")
     device.until(lambda: device.listener.health()["turn"] == "reply")
     device.until(lambda: device.mind.confirmed == [True, False])  # silence is no consent
@@ -92,9 +92,7 @@ def test_an_alert_waits_for_the_question_and_danger_does_not(device: Table) -> N
     assert device.listener.health()["turn"] == "wake"
     device.tell("Where are my keys?", before=0.0)
     device.wait()
-    said = device.said()
-    assert said.index("kitchen") < said.index("stove")
-    assert said.count("stove") == 1
+    assert device.said() == [KEYS, "The stove is still on."]
     assert device.voice.health()["dropped"] == {}
 
 
@@ -105,8 +103,9 @@ def test_a_question_cuts_into_an_alert_which_then_goes_on(device: Table) -> None
     device.tell("Hey Jarvis, where are my keys?", before=0.0)
     device.wait(60)
     said = device.said()
-    assert said.index("kitchen") < said.index("half") < said.index("window")
-    assert said.count("window") == 1
+    assert said[-2:] == ["It is half full.", "The window is open."]
+    assert said.count(KEYS) == said.count("The window is open.") == 1
+    assert said.index(KEYS) < len(said) - 2
 
 
 @pytest.mark.slow
@@ -115,7 +114,7 @@ def test_repeat_louder_and_help(device: Table) -> None:
     device.wait()
     device.tell("Hey Jarvis, please say that again.")
     device.wait()
-    assert "kitchen table" in device.said()
+    assert device.said() == [KEYS]
     before = device.voice.gain
     device.tell("Hey Jarvis, speak up, please.")
     device.wait()
@@ -127,21 +126,22 @@ def test_a_tap_is_as_good_as_the_wake_word(device: Table) -> None:
     device.listener.tap()
     device.tell("Where are my keys?")
     device.wait()
-    assert "kitchen table" in device.said()
+    assert device.said() == [KEYS]
 
 
 def test_the_microphone_stops_in_mid_utterance(device: Table) -> None:
     pcm = device.mouth("Hey Jarvis, where are my keys?")
     device.play(np.concatenate([silence(0.3), pcm[: int(len(pcm) * 0.75)]]))
+    device.clock.limit = None  # time goes on
     never = threading.Event()
-    for _ in range(200):
+    for _ in range(2000):
         never.wait(0.05)
         if device.listener.health()["turn"] is None and device.listener.idle():
             break
     assert device.listener.health()["turn"] is None
     device.tell("Hey Jarvis, where are my keys?", before=1.0)  # it is back
     device.wait()
-    assert "kitchen table" in device.said()
+    assert device.said() == [KEYS]
 
 
 @pytest.mark.parametrize("turns", [pytest.param(100, marks=pytest.mark.slow), 4])
@@ -173,8 +173,8 @@ def test_without_a_model_it_says_so_and_nothing_else_stops(loader: Loader) -> No
     thread = threading.Thread(target=made.listener.run, args=(stop,))
     thread.start()
     try:
+        made.until(lambda: made.listener.health()["state"] == "down")
         made.play(silence(0.3))
-        assert made.listener.health()["state"] == "down"
         assert "wake-word file" in str(made.listener.health()["detail"])
     finally:
         stop.set()
