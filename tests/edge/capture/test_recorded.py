@@ -132,7 +132,8 @@ def test_stop_ends_a_waiting_service_and_keeps_what_was_begun(clip: Path) -> Non
     stop.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert [len(w.frames) for w in drain(queue)] == [1]
+    (window,) = drain(queue)
+    assert 1 <= len(window.frames) < 5, "five are a whole window"
 
 
 def test_until_ends_the_run_there(clip: Path) -> None:

@@ -28,7 +28,7 @@ class VirtualAudio:
     def __call__(self, command: str) -> dict[str, str]:
         """Run the script; the variables it prints."""
         said = subprocess.run(
-            [str(SINKS), command], env=self._environment, capture_output=True, text=True, check=True, timeout=60
+            [str(SINKS), command], env=self._environment, capture_output=True, text=True, check=True, timeout=300
         )
         words = said.stdout.removeprefix("export ").split()
         return {name: value.strip("'") for name, value in (word.split("=", 1) for word in words)}

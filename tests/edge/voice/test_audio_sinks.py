@@ -9,7 +9,7 @@ pytestmark = pytest.mark.realtime
 
 
 def names(kind: str) -> list[str]:
-    said = subprocess.run(["pactl", "list", "short", kind], capture_output=True, text=True, check=True, timeout=20)
+    said = subprocess.run(["pactl", "list", "short", kind], capture_output=True, text=True, check=True, timeout=120)
     return sorted(line.split("\t")[1] for line in said.stdout.splitlines())
 
 
