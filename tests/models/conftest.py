@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import onnxruntime
 import pytest
 from numpy.typing import NDArray
+from voice_support import calm
 
 import models
 from edge.clock import SystemClock
@@ -16,7 +16,6 @@ from models.roles import AudioChunk
 
 @pytest.fixture(scope="session")
 def loader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[models.Loader]:
-    onnxruntime.set_seed(7)  # the voice draws its noise by chance: each run hears the same
     folder = tmp_path_factory.mktemp("models")
     options = models.LoadOptions(mono=SystemClock().mono)
     one = models.Loader(models.Registry(folder / "store", folder / "cache"), options)
@@ -44,5 +43,5 @@ def sentence() -> str:
 
 @pytest.fixture(scope="session")
 def spoken(loader: models.Loader, sentence: str) -> NDArray[np.float32]:
-    """The sentence in the neural voice, 16 kHz."""
-    return _to_16k(list(loader.load(models.TTS, "piper-en-us-joe").model.synthesize(sentence)))
+    """The sentence in the neural voice, 16 kHz, the same in each run."""
+    return _to_16k(list(calm(loader).synthesize(sentence)))

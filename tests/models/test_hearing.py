@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from voice_support import calm
 
 import models
 from models.backends.espeak import find_program, phonemes
@@ -77,7 +78,7 @@ def test_a_voice_is_known_again(loader: models.Loader, spoken: NDArray[np.float3
 
 @pytest.mark.parametrize("said", ["Hey Jarvis!", "Where did I leave my keys?", "Alexa!"])
 def test_wake_word_hears_its_own_phrase_alone(loader: models.Loader, said: str, to_16k: Callable) -> None:
-    sound = to_16k(list(loader.load(models.TTS, "piper-en-us-joe").model.synthesize(said)))
+    sound = to_16k(list(calm(loader).synthesize(said)))
     pad = np.zeros(16_000, np.int16)
     pcm = np.concatenate([pad, (sound * 32767).astype(np.int16), pad])
     wake = loader.load(models.WAKE_WORD).model
