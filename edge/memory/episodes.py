@@ -6,19 +6,22 @@ names, counts and text (GROVE, Adaptive Episode Segmentation).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge.clock import US
 from edge.memory.bounds import all_bounded
-from edge.memory.text import clock, content, counted, day, listed, sentence, shortened, span, telling
+from edge.memory.text import clock, content, counted, day, headline, listed, sentence, shortened, span, telling
 from storage.records import Event, Window
 
+SUBJECT = (5, 10)  # words
 MAX_KEYWORDS = 24
 MAX_DESCRIPTION = 12_000  # characters
 MAX_SUMMARY = 4000
 _NAMING = frozenset({"activity", "task", "recipe"})  # last word of an action whose object names what goes on
+_ENDED = re.compile(r"^(?:finished|ended|stopped):\s*", re.IGNORECASE)
 _STARTS, _ENDS = frozenset({"start", "begin"}), frozenset({"finish", "end", "stop"})
 
 
@@ -103,15 +106,17 @@ def _labels(windows: Sequence[Window]) -> Counter[str]:
 
 
 def _deeds(windows: Sequence[Window]) -> Counter[str]:
-    """What was done: action and object, or whole captions where there are no events."""
+    """What was done: action and object, or whole captions where there are no events; what ended there was done."""
     found: Counter[str] = Counter()
+    as_told: dict[str, str] = {}
     for window in windows:
         light = window.made_by == "light"
         if window.events or light:
-            done = [e for e in window.events if (not light or e.subject == "wearer") and not _names(e)]
-            found.update(f"{e.action} {e.object}".strip() for e in done)
+            events = [e for e in window.events if (not light or e.subject == "wearer") and not _names(e)]
+            done = [f"{e.action} {e.object}".strip() for e in events]
         else:
-            found.update(c.text.strip().rstrip(".") for c in window.captions)
+            done = [_ENDED.sub("", c.text).strip().rstrip(".") for c in window.captions]
+        found.update(as_told.setdefault(deed.casefold(), deed) for deed in done)
     return found
 
 
@@ -134,18 +139,18 @@ def _place(windows: Sequence[Window]) -> str:
 def _subject(windows: Sequence[Window], labels: Counter[str], deeds: Counter[str], things: dict[str, int]) -> str:
     if labels:
         main = [label for label, _ in labels.most_common(2)]
-        text = shortened(main[0], 10)
+        text = headline(main[0], *SUBJECT)
         if len(text.split()) < 5 and len(main) > 1:
-            text = shortened(f"{text}, {main[1]}", 10)
+            text = headline(f"{text}, {main[1]}", *SUBJECT)
     elif deeds:
-        text = shortened(", ".join(d for d, _ in deeds.most_common(3)), 10)
+        text = headline(", ".join(d for d, _ in deeds.most_common(3)), *SUBJECT)
     elif any(w.speech for w in windows) and not things:
         who = sorted({s.speaker for w in windows for s in w.speech} - {"wearer"})
         words = Counter(x for w in windows for s in w.speech for x in content(s.text) if len(x) > 3)
         about = listed([word for word, _ in words.most_common(3)], 3)
-        text = shortened(f"Conversation with {listed(who, 2)}: {about}" if who else f"Speech about {about}", 10)
+        text = headline(f"Conversation with {listed(who, 2)}: {about}" if who else f"Speech about {about}", *SUBJECT)
     elif things or any(w.texts for w in windows):
-        text = shortened(_in_view(windows, things), 10)
+        text = headline(_in_view(windows, things), *SUBJECT)
     else:
         text = "Nothing noticed"
     return sentence(text).rstrip(".")

@@ -185,11 +185,16 @@ def _summary(
         parts.append("It starts at any time of day")
     lengths = sorted((e.t_end - e.t_start) / US / 60 for e in members)
     minutes = max(1, round(median(lengths)))
-    parts.append(f"It takes about {minutes} minute{'s' if minutes > 1 else ''}")
-    parts.append(f"Of late: {listed(dict.fromkeys(e.subject for e in reversed(newest)), 5)}")
+    parts.append(f"It {'takes' if size > 1 else 'took'} about {minutes} minute{'s' if minutes > 1 else ''}")
+    parts.append(
+        f"{'Of late' if size > 1 else 'It was'}: {listed(dict.fromkeys(e.subject for e in reversed(newest)), 5)}"
+    )
     words = Counter(w for e in newest for w in e.keywords[:10])
-    shared = [w for w, n in words.most_common(6) if n > 1] or [w for w, _ in words.most_common(4)]
-    parts.append(f"What recurs: {listed(worded(shared, told), 6)}" if shared else "Nothing recurs yet")
+    shared = [w for w, n in words.most_common(6) if n > 1 or size == 1]
+    if size == 1:
+        parts.append(f"What it was about: {listed(worded(shared, told), 6)}" if shared else "Little was noticed")
+    else:
+        parts.append(f"What recurs: {listed(worded(shared, told), 6)}" if shared else "Its words differ each time")
     if older:
         parts.append(f"Earlier: {listed(dict.fromkeys(e.subject for e in older[-8:]), 5)}")
     return " ".join(sentence(p) for p in parts[:6])

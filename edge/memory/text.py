@@ -16,6 +16,9 @@ STOP = frozenset(  # as prose: easier to read and extend than a list
     "this those through to too under up us very was we were what when where which while who will with would you your "
     "wearer camera finished starts started start begins while also not no yes".split()
 )
+_PHRASE = frozenset(
+    "and as at before between by for from in inside into of off on onto or so that then to until using with".split()
+)
 LONGEST = 60  # letters of a word that means something
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
 
@@ -113,3 +116,17 @@ def shortened(text: str, most: int) -> str:
     """At most `most` words of a text."""
     parts = text.split()
     return text.strip() if len(parts) <= most else " ".join(parts[:most])
+
+
+def headline(text: str, least: int, most: int) -> str:
+    """At most `most` words of a text, ending where a phrase ends if that leaves at least `least`."""
+    parts = text.split()
+    if len(parts) <= most:
+        return text.strip()
+    for end in range(most, least - 1, -1):
+        if parts[end].lower() in _PHRASE or parts[end - 1][-1] in ",;:.":
+            whole = parts[:end]
+            while len(whole) > least and whole[-1].lower().strip(",") in STOP | _PHRASE:
+                whole.pop()
+            return " ".join(whole).rstrip(",;:")
+    return " ".join(parts[:most]).rstrip(",;:")
