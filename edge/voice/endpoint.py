@@ -110,10 +110,14 @@ class Endpoint:
         return None
 
 
-def needed(text: str, patience: Patience, *, whole: bool) -> float:
-    """Seconds of silence that end a turn in which `text` was heard so far; `whole`: it is a command or question."""
+def needed(text: str, patience: Patience, *, whole: bool, command: bool = False) -> float:
+    """Seconds of silence that end a turn in which `text` was heard so far; `whole`: it is a command or question.
+
+    A command ends where it likes: "repeat that", "what can you do".
+    """
     words = _WORD.findall(text.lower())
-    if not words or text.rstrip().endswith(("...", "…", ",", "-")) or words[-1] in _DANGLING:
+    open_ = not command and bool(words) and words[-1] in _DANGLING
+    if not words or open_ or text.rstrip().endswith(("...", "…", ",", "-")):
         return patience.open_s
     return patience.whole_s if whole else patience.usual_s
 

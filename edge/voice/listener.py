@@ -103,6 +103,7 @@ class Listener:
         self._frames = 0  # ever heard
         self._sound: list[Pcm] = []  # of the turn under way
         self._pre = 0  # frames of it from before the turn began
+        self._wordless = False  # the device has said nothing in it; its tone is no voice, and hides none
         self._rest: Pcm = np.zeros(0, np.float32)
         self._next: int | None = None  # wall time at which the next sound is due
         self._lag: int | None = None  # monotonic time less the sound's own
@@ -218,7 +219,10 @@ class Listener:
             self._doubt(called, mono)
         talking = self._echo.talking
         if self._turns.open is not None:
-            chance = self._over.chance(self._hearing.vad.probability(pcm), self._echo)
+            chance = self._hearing.vad.probability(pcm)
+            self._wordless = self._wordless and self._voice.speaking is None
+            if not self._wordless:
+                chance = self._over.chance(chance, self._echo)
             if chance >= 0.5:
                 self.timing.voiced(mono)
             self._step(t.Chance(chance), at)
@@ -303,6 +307,7 @@ class Listener:
             frames = min(len(self._ring), round(action.pre_s * SPEECH_RATE / FRAME))
             self._sound = list(self._ring)[len(self._ring) - frames :]
             self._pre = frames
+            self._wordless = not self._echo.talking
             self._hearing.vad.reset()
             self.timing.opened(action.kind)
             _log.debug("turn", kind=action.kind)

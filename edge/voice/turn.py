@@ -20,6 +20,7 @@ from edge.voice.intent import Intent, understand, without_wake
 TurnKind: TypeAlias = Literal["wake", "tap", "reply", "barge"]
 
 EVERY_S = 0.8  # between two decodings of a sentence that goes on
+PEEK_S = 0.5  # after a wake word that nothing followed: it may have been said in one breath with a short command
 PRE_S = 1.4  # of sound before the wake word was noticed: the word, and what a hasty speaker said with it
 BARGE_PRE_S = 0.6
 FALSE_S = 2.0  # after a voice that said nothing, what was being said goes on
@@ -129,6 +130,9 @@ class Close:
 Action: TypeAlias = Open | Decode | Guess | Do | Chime | Hold | Close
 
 
+_CLEAR = {"question": 3, "yes": 9, "no": 9}  # words that what is left of a misheard wake word does not have
+
+
 class Turns:
     """The state of the conversation.  `step` takes one event and gives the actions in order."""
 
@@ -142,6 +146,7 @@ class Turns:
         self._decoded = 0  # steps of the turn that `_text` covers
         self._asked = 0  # steps of the decoding under way, 0: none is
         self._since = 0  # steps since the speaker may have finished while a decoding was awaited
+        self._peeked = False
 
     @property
     def open(self) -> TurnKind | None:
@@ -175,6 +180,7 @@ class Turns:
     def _begin(self, kind: TurnKind) -> list[Action]:
         self._number += 1
         self._kind, self._text, self._decoded, self._asked, self._since = kind, "", 0, 0, 0
+        self._peeked = kind != "wake"
         patience = self._patience
         if kind == "barge":
             patience = replace(patience, first_s=FALSE_S)
@@ -198,6 +204,9 @@ class Turns:
         self._since = 0
         if happened == "paused":
             return self._decode()
+        if not self._peeked and not ear.began and ear.length_s >= PEEK_S and ear.silent_s >= PEEK_S / 2:
+            self._peeked = True
+            return self._decode()
         if ear.began and not self._asked and (ear.steps - self._decoded) * STEP_S >= EVERY_S and not ear.silent_s:
             return self._decode()
         return []
@@ -216,9 +225,12 @@ class Turns:
         self._text = without_wake(text, self._phrase) if self._kind == "wake" else text
         intent = understand(self._text)
         whole = intent.kind not in ("none", "remind")
-        self._ear.need_s = needed(self._text, self._patience, whole=whole)
+        command = whole and intent.kind != "question"
+        self._ear.need_s = needed(self._text, self._patience, whole=whole, command=command)
         if intent.kind == "stop":
             return self._finish(intent)  # nobody says it twice as long
+        if not self._ear.began and self._complete and whole and len(self._text.split()) >= _CLEAR.get(intent.kind, 1):
+            return self._finish(intent)  # all of it was said before the wake word was noticed
         if self._complete and intent.kind == "question":
             return [Guess(intent)]
         return []

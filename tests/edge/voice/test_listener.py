@@ -46,6 +46,14 @@ def test_a_question_in_one_breath_and_after_a_pause_is_answered(device: Table) -
     assert {"endpoint", "asr", "to_voice"} <= set(device.listener.timing.last)
 
 
+def test_a_short_command_in_one_breath_with_the_wake_word_is_obeyed(device: Table) -> None:
+    """It is over before the wake word was noticed and the tone has sounded."""
+    before = device.listener._talk.volume
+    device.tell("Hey Jarvis, louder.")
+    device.wait()
+    assert device.listener._talk.volume > before
+
+
 def test_what_is_not_for_the_device_is_left_alone(device: Table) -> None:
     device.tell("Where are my keys? I must have left them in the car.")
     device.wait()
