@@ -2,7 +2,7 @@
 
 FTS5's own bm25() weighs words by all rows of the file, so what came after t would change the order of what is found at
 t; its k1 is fixed at 1.2; and it walks every match of a common word at a microsecond or two each.  Here the postings of
-the search index are added up segment by segment.  The formula is GROVE's (table 10): k1 = 1.5, b = 0.75.  The length of
+the search index are added up, the rarest word's first.  The formula is GROVE's (table 10): k1 = 1.5, b = 0.75.  The length of
 a text is its characters against a typical one of its stratum: a mean of the corpus would have to be that of time t.
 """
 
@@ -10,131 +10,171 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from storage.index import Mask, Piece, View
-from storage.index_segments import Array, posted
+from storage.index import Span, View, ids_of
+from storage.index_segments import Array
 
 K1 = 1.5
 B = 0.75
-_FEW = 8  # a list is looked into, not added up, when the rows that may still rank are so many times fewer
+_FEW = 8  # a list is looked into, not spread out, when the rows that may still rank are so many times fewer
+_SLACK = np.float32(1.0001)  # over the rounding of sums
 
-Postings = tuple[Array, Array | None]  # positions of rows, and how often (None: once)
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A word of the query: its weight, the places of the rows inside that hold it, and how often (None: once)."""
+
+    weight: float
+    at: Array
+    times: Array | None
+    most: int
 
 
 def rank(view: View, terms: Sequence[str], depth: int) -> list[int]:
-    """Ids of the rows inside a cut view that hold one of the terms, best first; ties in the order they were stored."""
-    size = view.size()
-    weighed: list[tuple[float, str, dict[int, Postings]]] = []
-    for term in terms:
-        found, lists = _postings(view, term)
-        if found:
-            weighed.append((math.log(1 + (size - found + 0.5) / (found + 0.5)), term, lists))
-    weighed.sort(key=lambda w: (-w[0], w[1]))
-    once = _once(view.ground.typical)
-    scores: npt.NDArray[np.float32] = np.empty(0, dtype=np.float32)
-    ids = np.empty(0, dtype=np.int64)
-    floor = np.float32(0)
-    for i, (piece, inside) in enumerate(zip(view.pieces, view.inside, strict=True)):
-        lists_here = [(weight, lists[i]) for weight, _, lists in weighed if i in lists]
-        if inside is False or not lists_here:
-            continue
-        at, score = _add_up(piece, inside, lists_here, once, view.ground.typical, float(floor), depth)
-        if at.size:
-            scores = np.concatenate((scores, score))
-            ids = np.concatenate((ids, piece.ids(at)))
-            if scores.size > depth:
-                best = np.lexsort((ids, -scores))[:depth]
-                scores, ids = scores[best], ids[best]
-                floor = scores[-1]
-    return [int(i) for i in ids[np.lexsort((ids, -scores))[:depth]]]
+    """Ids of the rows inside a cut view that hold one of the terms, best first; ties in the order they were stored.
 
-
-def _add_up(
-    piece: Piece, inside: Mask | bool, lists: list[tuple[float, Postings]], once: Array, typical: int, floor: float, depth: int
-) -> tuple[Array, Array]:  # fmt: skip
-    """Positions and scores of the best rows of one piece, no more than `depth`, all above `floor`.
-
-    A word whose weight cannot lift a row above the floor by itself, together with the words after it, is looked up only
-    for rows that the rarer words have found already (MaxScore: Turtle and Flood, 1995): common words cost little.
+    Rarest word first, the rows that hold it and none before it are scored in full.  Words that all together cannot lift a
+    row to the last of the best so far are only looked up for rows of rarer ones, and only for such as they can lift there
+    (MaxScore: Turtle and Flood, 1995): common words cost little.
     """
-    lengths = piece.column("length")
-    assert lengths is not None
-    total = np.zeros(piece.head.rows, dtype=np.float32)
-    rest = sum(weight for weight, _ in lists) * (K1 + 1)
-    some: Array | None = None
-    for weight, (at, often) in lists:
-        if some is None and floor > rest * 1.0001:
-            some = np.flatnonzero(total > floor - rest * 1.0001)
-        held, times = at, often
-        if some is not None and some.size * _FEW < at.size:
-            place = np.searchsorted(at, some)
-            hit = np.flatnonzero(at[np.minimum(place, at.size - 1)] == some)
-            held, times = some[hit], None if often is None else often[place[hit]]
-        gain = once[lengths[held]]
-        if times is not None:
-            more = np.flatnonzero(times > 1)
-            n = times[more].astype(np.float32)
-            gain[more] = n * (K1 + 1) / (n + K1 * ((1 - B) + B * lengths[held[more]].astype(np.float32) / typical))
-        total[held] += np.float32(weight) * gain
-        rest -= weight * (K1 + 1)
-    if inside is not None:
-        total[~inside] = 0
-    best = np.flatnonzero(total > floor)
-    if best.size > depth:
-        edge = np.partition(total[best], best.size - depth)[best.size - depth]
-        above, level = best[total[best] > edge], best[total[best] == edge]
-        best = np.concatenate((above, level[: depth - above.size]))
-    return best, total[best]
+    spans, size = view.spans(), view.size()
+    found = [(term, *_places(view, spans, term)) for term in terms]
+    held = sorted(((view.count(term), term, at, times) for term, at, times in found if at.size), key=lambda h: h[:2])
+    if not held:
+        return []
+    words = [
+        _Word(math.log(1 + (size - n + 0.5) / (n + 0.5)), at, times, 1 if times is None else int(times.max()))
+        for n, _, at, times in held
+    ]
+    lengths = np.concatenate([_lengths(span) for span in spans])
+    typical, shortest = view.ground.typical, int(lengths.min())
+    seen = np.zeros(lengths.size, dtype=bool)
+    best, scores, floor = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32), np.float32(0)
+    for n, word in enumerate(words):
+        if sum(w.weight * _gain(w.most, shortest, typical) for w in words[n:]) * _SLACK < floor:
+            break
+        fresh = ~seen[word.at] if n else None
+        at, score = _scored(words[n:], fresh, lengths, typical, floor)
+        best, scores = _first(np.concatenate((best, at)), np.concatenate((scores, score)), depth)
+        if best.size == depth:
+            floor = scores.min()
+        seen[word.at] = True
+    ids = np.empty(best.size, dtype=np.int64)
+    by_place = np.argsort(best)
+    ids[by_place] = ids_of(spans, best[by_place])
+    ranked: list[int] = ids.tolist()
+    return ranked
 
 
-def _postings(view: View, term: str) -> tuple[int, dict[int, Postings]]:
-    """In how many visible rows a term occurs, and where, by the number of each piece that has rows inside."""
-    number = 0
-    lists: dict[int, Postings] = {}
-    stored: dict[int, int] = {}
-    for i, piece in enumerate(view.pieces):
-        words = piece.words()
-        if words is None:
-            stored[piece.head.id] = i
-        elif (held := words.get(term)) is not None:
-            number += _visible(held[0], view.visible[i])
-            if view.inside[i] is not False:
-                lists[i] = held
-    if not stored:
-        return number, lists
-    read = {s for s, i in stored.items() if view.inside[i] is not False or view.visible[i] is not None}
-    key = (view.ground.number, term)
-    if len(read) > len(stored) // 2:
-        rows = view.db.execute("SELECT segment_id, n, docs FROM posting WHERE stratum = ? AND term = ?", key).fetchall()
-    else:
-        rows = view.db.execute("SELECT segment_id, n, NULL FROM posting WHERE stratum = ? AND term = ?", key).fetchall()
-        rows = [r for r in rows if r[0] not in read]
-        one = "SELECT segment_id, n, docs FROM posting WHERE stratum = ? AND term = ? AND segment_id = ?"
-        rows += [row for s in read for row in view.db.execute(one, (*key, s))]
-    for segment, n, docs in rows:
-        i = stored.get(segment, -1)
-        if i < 0:
+def _places(view: View, spans: Sequence[Span], term: str) -> tuple[Array, Array | None]:
+    """Where the rows inside that hold a term stand among those of all spans, and how often it occurs."""
+    lists = view.lists(term, [span.number for span in spans])
+    parts: list[tuple[Span, Array, Array | None]] = []
+    for span in spans:
+        if span.number not in lists:
             continue
-        if segment not in read:
-            number += n
-            continue
-        postings = posted(docs, n)
-        number += _visible(postings[0], view.visible[i])
-        if view.inside[i] is not False:
-            lists[i] = postings
-    return number, lists
+        at, times = lists[span.number]
+        if span.high - span.low < span.piece.head.rows:
+            first, last = np.searchsorted(at, np.asarray((span.low, span.high - 1), dtype=at.dtype))
+            last += last < at.size and at[last] == span.high - 1
+            at, times = at[first:last], None if times is None else times[first:last]
+        if span.mask is not None:
+            inside = span.mask[at - np.uint16(span.low)]
+            at, times = at[inside], None if times is None else times[inside]
+        if at.size:
+            parts.append((span, at, times))
+    count = sum(at.size for _, at, _ in parts)
+    places = np.empty(count, dtype=np.int32)
+    often = None if all(times is None for _, _, times in parts) else np.ones(count, dtype=np.uint8)
+    begin = 0
+    for span, at, times in parts:
+        end = begin + at.size
+        np.add(at, span.at - span.low, out=places[begin:end], dtype=np.int32)
+        if times is not None and often is not None:
+            often[begin:end] = times
+        begin = end
+    return places, often
 
 
-def _visible(at: Array, visible: Mask) -> int:
-    return int(at.size) if visible is None else int(np.count_nonzero(visible[at]))
+def _lengths(span: Span) -> Array:
+    found = span.column("length")
+    assert found is not None
+    return found
+
+
+def _scored(
+    words: Sequence[_Word], fresh: Array | None, lengths: Array, typical: int, floor: Any
+) -> tuple[Array, Array]:
+    """Places and scores of those rows of the first word that are `fresh` (None: all) and score no less than `floor`."""
+    word = words[0]
+    at, times = (
+        (word.at, word.times) if fresh is None else (word.at[fresh], None if word.times is None else word.times[fresh])
+    )
+    size = lengths[at]
+    score = np.float32(word.weight) * _gains(size, times, typical)
+    for n, other in enumerate(words[1:], 1):
+        if floor:
+            most = max(w.most for w in words[n:])
+            more = np.float32(sum(w.weight for w in words[n:])) * (
+                _once(typical)[size] if most == 1 else _gain(np.float32(most), size.astype(np.float32), typical)
+            )
+            good = (score + more) * _SLACK >= floor
+            at, score, size = at[good], score[good], size[good]
+        hit, times = _looked_up(other, at, lengths.size)
+        score[hit] += np.float32(other.weight) * _gains(size[hit], times, typical)
+    good = score >= floor
+    return at[good], score[good]
+
+
+def _looked_up(word: _Word, at: Array, rows: int) -> tuple[Array, Array | None]:
+    """Which of some rows, by their ascending places, hold a word, and how often."""
+    if at.size * _FEW < word.at.size:
+        place = np.minimum(np.searchsorted(word.at, at), word.at.size - 1)
+        hit = np.flatnonzero(word.at[place] == at)
+        return hit, None if word.times is None else word.times[place[hit]]
+    spread = np.zeros(rows, dtype=np.uint8)
+    spread[word.at] = 1 if word.times is None else word.times
+    times = spread[at]
+    hit = np.flatnonzero(times)
+    return hit, None if word.times is None else times[hit]
+
+
+def _first(at: Array, scores: Array, depth: int) -> tuple[Array, Array]:
+    """The `depth` greatest of some scores, greatest first, of equal ones those that stand first."""
+    if scores.size > depth:
+        edge = np.partition(scores, scores.size - depth)[scores.size - depth]
+        above, level = np.flatnonzero(scores > edge), np.flatnonzero(scores == edge)
+        most = depth - above.size
+        if level.size > most:
+            level = level[np.argpartition(at[level], most - 1)[:most]]
+        best = np.concatenate((above, level))
+        at, scores = at[best], scores[best]
+    order = np.lexsort((at, -scores))
+    return at[order], scores[order]
+
+
+def _gains(size: Array, times: Array | None, typical: int) -> Array:
+    """What a word of weight 1 adds to texts of such lengths that hold it so often."""
+    gain: Array = _once(typical)[size]
+    if times is not None:
+        more = np.flatnonzero(times > 1)
+        gain[more] = _gain(times[more].astype(np.float32), size[more].astype(np.float32), typical)
+    return gain
+
+
+def _gain(n: Any, length: Any, typical: int) -> Any:
+    """BM25 of a word of weight 1 by how often it occurs and the length of the text in characters."""
+    return n * (K1 + 1) / (n + K1 * ((1 - B) + B * length / typical))
 
 
 @lru_cache(maxsize=16)
 def _once(typical: int) -> npt.NDArray[np.float32]:
     """What a word that occurs once adds, by the length of the text: shape (65536,)."""
-    lengths = np.arange(65536, dtype=np.float64)
-    return ((K1 + 1) / (1 + K1 * ((1 - B) + B * lengths / typical))).astype(np.float32)
+    made: npt.NDArray[np.float32] = _gain(1, np.arange(65536, dtype=np.float64), typical).astype(np.float32)
+    return made

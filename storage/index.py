@@ -8,20 +8,21 @@ or rewritten; of a piece that is not full yet the rows that came together lie to
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from storage import index_segments as seg
 from storage.connect import Connection
-from storage.index_segments import Array, Head, Part, Words
+from storage.index_kept import Kept
+from storage.index_segments import Array, Head, Part, Postings, Words
 from storage.index_strata import GROUNDS, Ground, Stratum
 from storage.records import Us
 
 PIECE = 256
 BUDGET_BYTES = 192 * 2**20  # codes of six million rows of 256 bits; what does not fit is read again
+WORDS_BYTES = 48 * 2**20  # beside that: the rows of words that were asked for last
 
 
 @dataclass(slots=True)
@@ -37,53 +38,51 @@ class SearchIndex:
     """What a process remembers of the index of one database.  Safe for threads; one belongs to each Store."""
 
     def __init__(self, budget: int = BUDGET_BYTES) -> None:
-        self._budget = budget
         self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, str], tuple[object, int]] = OrderedDict()
-        self._bytes = 0
+        self._columns = Kept(budget)
+        self._lists = Kept(WORDS_BYTES)
         self._tails: dict[tuple[int, int], _Tail] = {}
         self._known: dict[int, tuple[int, int, list[Head]]] = {}
 
     def clear(self) -> None:
         """Forget everything: after a transaction was rolled back, whose rows may have been seen; after an erasure."""
+        self._columns.clear()
+        self._lists.clear()
         with self._lock:
-            self._kept.clear()
             self._tails.clear()
             self._known.clear()
-            self._bytes = 0
 
     def column(self, db: Connection, head: Head, name: str) -> Array | None:
         """A column of a stored segment, None when it was left out."""
-        found = self._get((head.id, name))
+        found = self._columns.get((head.id, name))
         if found is None:
             made = seg.column(db, head.id, name, head.rows)
-            found = self._keep((head.id, name), (made,), 64 if made is None else made.nbytes)
-        return found[0]  # type: ignore[index,no-any-return]
+            found = self._columns.put((head.id, name), (made,), 64 if made is None else made.nbytes)
+        return found[0]  # type: ignore[no-any-return]
 
     def words(self, db: Connection, head: Head) -> Words:
         """The words of a packed segment."""
-        found = self._get((head.id, "words"))
+        found = self._columns.get((head.id, "words"))
         if found is None:
             made = seg.words(db, head.id)
-            found = self._keep((head.id, "words"), made, 3 * made.docs.size + 150 * len(made.terms))
+            found = self._columns.put((head.id, "words"), made, 3 * made.docs.size + 150 * len(made.terms))
+        return found  # type: ignore[no-any-return]
+
+    def counts(self, db: Connection, ground: Ground, state: tuple[int, int], term: str) -> dict[int, int]:
+        """In how many rows a term occurs, for each stored segment whose words stand term by term."""
+        found = self._lists.get(("counts", ground.number, term))
+        if found is None or found[0] != state:
+            rows = seg.counts(db, ground, term)
+            found = self._lists.put(("counts", ground.number, term), (state, rows), 200 + 100 * len(rows))
+        return found[1]  # type: ignore[no-any-return]
+
+    def lists(self, db: Connection, ground: Ground, term: str, segments: Sequence[int]) -> dict[int, Postings]:
+        """The rows that hold a term in some such segments, all of which have it."""
+        found = {s: self._lists.get((s, term)) for s in segments}
+        lacking = [s for s, postings in found.items() if postings is None]
+        for segment, n, blob in seg.lists(db, ground, term, lacking):
+            found[segment] = self._lists.put((segment, term), seg.posted(blob, n), 200 + len(blob))
         return found  # type: ignore[return-value]
-
-    def _get(self, key: tuple[int, str]) -> object | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            self._kept.move_to_end(key)
-            return found[0]
-
-    def _keep(self, key: tuple[int, str], thing: object, size: int) -> object:
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = (thing, size)
-                self._bytes += size
-                while self._bytes > self._budget and len(self._kept) > 1:
-                    self._bytes -= self._kept.popitem(last=False)[1][1]
-        return thing
 
     def view(self, db: Connection, stratum: Stratum) -> View:
         """What this connection sees of a stratum now."""
@@ -100,7 +99,7 @@ class SearchIndex:
             after = head.last
         if newest > after:
             pieces += self._loose(db, ground, epoch, after, newest)
-        return View(db, ground, pieces)
+        return View(self, db, ground, (epoch, settled), pieces)
 
     def _heads(self, db: Connection, ground: Ground, epoch: int, settled: int) -> list[Head]:
         """The segments of a stratum: whatever changes them moves its epoch or how far it is settled."""
@@ -213,11 +212,48 @@ class Piece:
 Mask = Array | None  # True for rows that count; None when all do
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Rows low <= position < high of a piece, by its number in a view; of these the ones in `mask` are inside.
+
+    `at` is where the span begins when those of a view are put one after the other.
+    """
+
+    number: int
+    piece: Piece
+    low: int
+    high: int
+    at: int
+    mask: Mask
+
+    def column(self, name: str) -> Array | None:
+        """A column of its rows."""
+        found = self.piece.column(name)
+        return None if found is None else found[..., self.low : self.high]
+
+
+def ids_of(spans: Sequence[Span], at: Array) -> Array:
+    """The ids of rows by their ascending places among those of all spans."""
+    parts = [span.piece.ids(at[low:high] - span.at + span.low) for span, low, high in shared_out(spans, at)]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def shared_out(spans: Sequence[Span], at: Array) -> Iterator[tuple[Span, int, int]]:
+    """For each span that has some of the ascending places `at`: from which of them to which."""
+    edges = [*np.searchsorted(at, [span.at for span in spans]).tolist(), len(at)]
+    for span, low, high in zip(spans, edges, edges[1:], strict=False):
+        if low < high:
+            yield span, low, high
+
+
 class View:
     """The pieces of a stratum, oldest ids first, with what a snapshot at a time and a range of time leave of them."""
 
-    def __init__(self, db: Connection, ground: Ground, pieces: Sequence[Piece]) -> None:
+    def __init__(
+        self, index: SearchIndex, db: Connection, ground: Ground, state: tuple[int, int], pieces: Sequence[Piece]
+    ) -> None:
         self.db, self.ground = db, ground
+        self._index, self._state = index, state
         self.pieces: list[Piece] = list(pieces)
         self.visible: list[Mask] = [None] * len(self.pieces)
         self.inside: list[Mask | bool] = [None] * len(self.pieces)
@@ -248,6 +284,39 @@ class View:
         self.inside = [self._within(p, m, span, allowed) for p, m in zip(self.pieces, self.visible, strict=True)]
         return self
 
+    def lists(self, term: str, pieces: Collection[int]) -> dict[int, Postings]:
+        """The rows that hold a term, for those of some pieces, by their numbers, in which it occurs."""
+        found: dict[int, Postings] = {}
+        stored: dict[int, int] = {}
+        counts = self._counts(term)
+        for i in pieces:
+            piece = self.pieces[i]
+            words = piece.words()
+            if words is None:
+                if piece.head.id in counts:
+                    stored[piece.head.id] = i
+            elif (held := words.get(term)) is not None:
+                found[i] = held
+        if stored:
+            lists = self._index.lists(self.db, self.ground, term, list(stored))
+            found |= {i: lists[segment] for segment, i in stored.items()}
+        return found
+
+    def count(self, term: str) -> int:
+        """In how many visible rows a term occurs."""
+        masks = {i: mask for i, mask in enumerate(self.visible) if mask is not None}
+        partly = sum(int(np.count_nonzero(masks[i][at])) for i, (at, _) in self.lists(term, masks).items())
+        return partly + sum(self.occurs(term, i) for i in range(len(self.pieces)) if i not in masks)
+
+    def occurs(self, term: str, number: int) -> int:
+        """In how many rows of a piece, visible or not, a term occurs."""
+        piece = self.pieces[number]
+        words = piece.words()
+        return self._counts(term).get(piece.head.id, 0) if words is None else words.count(term)
+
+    def _counts(self, term: str) -> dict[int, int]:
+        return self._index.counts(self.db, self.ground, self._state, term)
+
     def size(self) -> int:
         """How many rows are visible."""
         return sum(p.head.rows if m is None else int(m.sum()) for p, m in zip(self.pieces, self.visible, strict=True))
@@ -258,6 +327,20 @@ class View:
             0 if m is False else p.head.rows if m is None else int(np.sum(m))
             for p, m in zip(self.pieces, self.inside, strict=True)
         )
+
+    def spans(self) -> list[Span]:
+        """Where the rows inside lie, in the order of their ids."""
+        found, at = [], 0
+        for i, (piece, inside) in enumerate(zip(self.pieces, self.inside, strict=True)):
+            if inside is False:
+                continue
+            low, high, mask = 0, piece.head.rows, None
+            if isinstance(inside, np.ndarray):
+                low, high = int(inside.argmax()), high - int(inside[::-1].argmax())
+                mask = None if np.count_nonzero(inside) == high - low else inside[low:high]
+            found.append(Span(i, piece, low, high, at, mask))
+            at += high - low
+        return found
 
     def _within(self, piece: Piece, visible: Mask, span: tuple[Us, Us], allowed: Array | None) -> Mask | bool:
         h, (start, end) = piece.head, span

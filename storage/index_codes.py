@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint64]
+Distances = npt.NDArray[np.uint16]
 
 _EIGHT = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
 _HEAD = np.dtype([("step", "<f4"), ("square", "<f4")])
@@ -55,11 +56,15 @@ def codes(vectors: Floats) -> Codes:
     return np.ascontiguousarray(packed.view("<u8").T)
 
 
-def hamming(columns: Codes, query: Codes) -> npt.NDArray[np.uint16]:
-    """Distances of n codes (words, n) to one (words,): shape (n,)."""
-    total: npt.NDArray[np.uint16] = np.bitwise_count(columns[0] ^ query[0]).astype(np.uint16)
-    for column, word in zip(columns[1:], query[1:], strict=True):
-        total += np.bitwise_count(column ^ word)
+def hamming(columns: Codes, query: Codes, out: Distances | None = None) -> Distances:
+    """Distances of n codes (words, n) to one (words,): shape (n,), written to `out` when it is given."""
+    n = columns.shape[1]
+    total: Distances = np.empty(n, dtype=np.uint16) if out is None else out
+    differ, bits = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint8)
+    total[:] = 0
+    for column, word in zip(columns, query, strict=True):
+        np.bitwise_count(np.bitwise_xor(column, word, out=differ), out=bits)
+        np.add(total, bits, out=total)
     return total
 
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from storage.index import Piece, View
-from storage.index_segments import Array, posted
+from storage.index import View
+from storage.index_segments import Array
 from storage.index_text import sequence, terms
 
 _TOKEN = re.compile(r'"([^"]*)"|(AND|OR)|([()])|\S')
@@ -90,15 +90,16 @@ def newest(view: View, node: Node, tags: Collection[int]) -> Iterator[tuple[int,
     order = [i for i, inside in enumerate(view.inside) if inside is not False]
     order.sort(key=lambda i: -view.pieces[i].head.start_max)
     held = np.empty((3, 0), dtype=np.int64)
-    wanted = np.asarray(sorted(tags), dtype=np.uint8)
+    wanted = np.zeros(256, dtype=bool)
+    wanted[list(tags)] = True
     for n, i in enumerate(order):
         piece, inside = view.pieces[i], view.inside[i]
         tag = piece.column("tag")
-        at = _rows(view, piece, node)
+        at = _rows(view, i, node)
         if isinstance(inside, np.ndarray):
             at = at[inside[at]]
         if tag is not None:
-            at = at[np.isin(tag[at], wanted)]
+            at = at[wanted[tag[at]]]
             held = np.concatenate((held, np.stack((piece.times("start")[at], piece.ids(at), tag[at]))), axis=1)
         bound = view.pieces[order[n + 1]].head.start_max if n + 1 < len(order) else None
         ready = np.ones(held.shape[1], dtype=bool) if bound is None else held[0] > bound
@@ -107,33 +108,37 @@ def newest(view: View, node: Node, tags: Collection[int]) -> Iterator[tuple[int,
             yield from zip(*some[:, np.lexsort((-some[1], -some[0]))].tolist(), strict=True)
 
 
-def _rows(view: View, piece: Piece, node: Node) -> Array:
+def _rows(view: View, number: int, node: Node) -> Array:
     """Positions in a piece of the rows that match, ascending."""
     if node.kind == "or":
-        held = np.zeros(piece.head.rows, dtype=bool)
+        held = np.zeros(view.pieces[number].head.rows, dtype=bool)
         for part in node.parts:
-            held[_rows(view, piece, part)] = True
+            held[_rows(view, number, part)] = True
         return np.flatnonzero(held)
     if node.kind == "words":
-        first, *others = sorted((_of_term(view, piece, t) for t in node.terms), key=len)
-        for other in others:
-            first = first[_in(first, other)]
+        often = sorted((view.occurs(t, number), t) for t in node.terms)
+        if not often[0][0]:
+            return np.empty(0, dtype=np.uint16)
+        first = _of_term(view, number, often[0][1])
+        for _, term in often[1:]:  # the rarest first: the rows of a common word are mostly not even read
+            if first.size:
+                first = first[_in(first, _of_term(view, number, term))]
         return first
     first_part, *parts = sorted(node.parts, key=lambda p: p.kind == "or")
-    found = _rows(view, piece, first_part)
+    found = _rows(view, number, first_part)
     for part in parts:
         if not found.size:
             break
-        found = found[_fits(view, piece, part, found)]
+        found = found[_fits(view, number, part, found)]
     return found
 
 
-def _fits(view: View, piece: Piece, node: Node, at: Array) -> Array:
+def _fits(view: View, number: int, node: Node, at: Array) -> Array:
     """Which of some positions match, as a mask."""
     if node.kind == "words":
-        masks = [_in(at, _of_term(view, piece, t)) for t in node.terms]
+        masks = [_in(at, _of_term(view, number, t)) for t in node.terms]
     else:
-        masks = [_fits(view, piece, p, at) for p in node.parts]
+        masks = [_fits(view, number, p, at) for p in node.parts]
     found: Array = (np.logical_or if node.kind == "or" else np.logical_and).reduce(masks)
     return found
 
@@ -142,18 +147,11 @@ def _in(at: Array, others: Array) -> Array:
     """Which of ascending positions stand among others, as a mask."""
     if not others.size:
         return np.zeros(at.size, dtype=bool)
-    place = np.searchsorted(others, at)
+    place = np.searchsorted(others, at.astype(others.dtype, copy=False))  # of another type, all would be converted
     found: Array = others[np.minimum(place, others.size - 1)] == at
     return found
 
 
-def _of_term(view: View, piece: Piece, term: str) -> Array:
-    words = piece.words()
-    if words is not None:
-        held = words.get(term)
-        return np.empty(0, dtype=np.uint16) if held is None else held[0]
-    row = view.db.execute(
-        "SELECT n, docs FROM posting WHERE stratum = ? AND term = ? AND segment_id = ?",
-        (view.ground.number, term, piece.head.id),
-    ).fetchone()
-    return np.empty(0, dtype=np.uint16) if row is None else posted(row[1], row[0])[0]
+def _of_term(view: View, number: int, term: str) -> Array:
+    found = view.lists(term, (number,)).get(number)
+    return np.empty(0, dtype=np.uint16) if found is None else found[0]

@@ -11,10 +11,10 @@ Because all of it lives in the database it is encrypted with it, erased with it 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ SPAN = 32 * SEAL  # rows, and the reach of ids, of a merged segment: positions a
 _PACKED_MOST = STEP * SEAL
 
 Array = npt.NDArray[Any]
+Postings: TypeAlias = "tuple[Array, Array | None]"  # positions of rows, and how often (None: once)
 # What is kept of each row, and as what.  A column that would say nothing is left out: see Part.
 TYPES = {"offset": "<u2", "known": "<i8", "start": "<i8", "end": "<i8", "chain": "<i8", "length": "<u2", "blank": "|b1", "tag": "|u1", "code": "<u8"}  # fmt: skip
 
@@ -100,6 +101,11 @@ class Words:
         low, high = self.starts[i], self.starts[i + 1]
         return self.docs[low:high], self.counts[low:high]
 
+    def count(self, term: str) -> int:
+        """In how many rows a term occurs."""
+        i = self.terms.get(term)
+        return 0 if i is None else int(self.starts[i + 1] - self.starts[i])
+
     def packed(self) -> bytes:
         """As one blob: lengths, terms, where each begins, positions, counts."""
         text = "\n".join(self.terms).encode()
@@ -126,7 +132,7 @@ def posting(docs: Array, counts: Array) -> bytes:
     return docs.astype("<u2").tobytes() + (counts.tobytes() if counts.size and counts.max() > 1 else b"")
 
 
-def posted(blob: bytes, n: int) -> tuple[Array, Array | None]:
+def posted(blob: bytes, n: int) -> Postings:
     """The inverse of `posting`; no counts means that all are 1."""
     return np.frombuffer(blob, "<u2", n), np.frombuffer(blob, "|u1", n, 2 * n) if len(blob) > 2 * n else None
 
@@ -273,6 +279,24 @@ def words(db: Connection, segment: int) -> Words:
     """The words of a packed segment."""
     row = db.execute("SELECT data FROM segment_column WHERE segment_id = ? AND name = 'words'", (segment,)).fetchone()
     return Words.unpacked(row[0])
+
+
+def counts(db: Connection, ground: Ground, term: str) -> dict[int, int]:
+    """In how many rows a term occurs, by segment, over those whose words stand term by term."""
+    rows = db.execute("SELECT segment_id, n FROM posting WHERE stratum = ? AND term = ?", (ground.number, term))
+    return dict(rows.fetchall())
+
+
+def lists(db: Connection, ground: Ground, term: str, segments: Sequence[int]) -> Iterator[tuple[int, int, bytes]]:
+    """(segment, n, posting) of a term in some of them."""
+    if len(segments) < 8:
+        one = "SELECT segment_id, n, docs FROM posting WHERE stratum = ? AND term = ? AND segment_id = ?"
+        for segment in segments:
+            yield from db.execute(one, (ground.number, term, segment))
+        return
+    marks = ",".join("?" * len(segments))
+    every = f"SELECT segment_id, n, docs FROM posting WHERE stratum = ? AND term = ? AND segment_id IN ({marks})"
+    yield from db.execute(every, (ground.number, term, *segments))
 
 
 def settle(db: Connection) -> None:

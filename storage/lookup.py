@@ -5,7 +5,7 @@ Each walks an index by what is asked for, never the whole trace: a year costs ab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
@@ -187,22 +187,28 @@ class LookupReader:
         limit: int | None = None,
     ) -> list[Item]:
         """Items whose text matches an expression made by `phrase`, `all_words` or `any_words`, newest first."""
-        found: list[Item] = []
         if limit is not None and limit <= 0:
-            return found
+            return []
+        return list(islice(self.matches(expression, kinds, start, end), limit))
+
+    def matches(
+        self, expression: str, kinds: Sequence[ItemKind], start: Us | None = None, end: Us | None = None
+    ) -> Iterator[Item]:
+        """The same one by one, read as far as they are taken."""
         node, size = parse(expression), READ
         if node is None or not kinds:
-            return found
-        loose, rows = node.loose(), newest(self._view(start, end), node, [KINDS.index(k) for k in kinds])
+            return
+        held: dict[str, bool] = {}  # what is done often is told in the same words
+        rows = newest(self._view(start, end), node, [KINDS.index(k) for k in kinds])
         while ids := [row for _, row, _ in islice(rows, size)]:
-            held = {i.id: i for i in self._raw(f"WHERE i.id IN ({','.join('?' * len(ids))})", ids)}
-            items = (held[i] for i in ids)
-            found += [i for i in items if not loose or node.holds(i.text)]
-            if limit is not None and len(found) >= limit:
-                break
+            read = {i.id: i for i in self._raw(f"WHERE i.id IN ({','.join('?' * len(ids))})", ids)}
+            items = [read[i] for i in ids]
+            if node.loose():
+                held.update((t, node.holds(t)) for t in {i.text for i in items}.difference(held))
+                items = [i for i in items if held[i.text]]
+            amend = self._amend()
+            yield from amend.items(items) if amend else items
             size = min(size * 4, 16 * READ)
-        amend = self._amend()
-        return amend.items(found[:limit]) if amend else found[:limit]
 
     def times_of(
         self, word: str, start: Us | None = None, end: Us | None = None, limit: int = 5000

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_support import BASE, DIM, SPACE, US, grow, vector
 
-from storage import Snapshot, Store, index, index_segments, search, search_where
+from storage import Snapshot, Store, dense, index, index_segments, search_where
 from storage.bm25 import K1, B
 from storage.errors import BadRecord
 from storage.index_codes import codes, hamming, lean, spread, squeeze
@@ -32,9 +32,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("SEAL", 8), ("STEP", 2), ("SPAN", 64), ("_PACKED_MOST", 16)):
         monkeypatch.setattr(index_segments, name, value)
     monkeypatch.setattr(index, "PIECE", 4)
-    monkeypatch.setattr(search, "EXACT", 10)
-    monkeypatch.setattr(search, "WIDE", (1000, 1000, 1))
-    monkeypatch.setattr(search, "FINE", (1000, 1000, 1))
+    for name in ("WIDE", "FINE"):
+        monkeypatch.setattr(dense, name, (1000, 1000, 1))
 
 
 def said(rng: random.Random) -> str:
