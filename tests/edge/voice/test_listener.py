@@ -47,11 +47,10 @@ def test_a_question_in_one_breath_and_after_a_pause_is_answered(device: Table) -
 
 
 def test_a_short_command_in_one_breath_with_the_wake_word_is_obeyed(device: Table) -> None:
-    """It is over before the wake word was noticed and the tone has sounded."""
-    before = device.listener._talk.volume
-    device.tell("Hey Jarvis, louder.")
+    """It is over almost before the tone has sounded."""
+    device.tell("Hey Jarvis, repeat that.")
     device.wait()
-    assert device.listener._talk.volume > before
+    assert device.said() == ["I have not said anything yet."]
 
 
 def test_what_is_not_for_the_device_is_left_alone(device: Table) -> None:
