@@ -380,10 +380,10 @@ def which(view: View, q: Query) -> Draft | None:
 
 def _present(view: View, choice: str, scope: Scope) -> tuple[float, list[Item]]:
     """How present a choice ("A and B") is: the mean over its parts of the best item for each."""
-    parts = [choice] if view.named(choice, scope.start, scope.end) else re.split(r",? and |, ", choice)
+    parts = [choice] if view.named(choice, scope.start, scope.end, limit=1) else re.split(r",? and |, ", choice)
     total, items = 0.0, []
     for part in parts:
-        exact = view.named(part, scope.start, scope.end)
+        exact = view.named(part, scope.start, scope.end, limit=1)
         if exact:
             total += 1.0
             items.append(exact[0])

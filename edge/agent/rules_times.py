@@ -17,6 +17,7 @@ from edge.retrieval.skills import once
 from storage.records import Item
 
 NEVER = "never"
+LATELY = 40  # of the times of one thing, the newest: enough for the last and its proof
 _OF_EVENT = re.compile(
     r"\b(?:when|what time|what day) was (?:the|my|our)\b", re.IGNORECASE
 )  # "when was the piano lesson"
@@ -27,7 +28,8 @@ def when(view: View, q: Query) -> Draft | None:
     if seeing(q.clause):
         return rules_seen.when(view, q)
     scope = view.scope(q)
-    items = view.occurrences(q.clause, scope)
+    first = q.ordinal == "first" or (scope.named and not q.ordinal)
+    items = view.occurrences(q.clause, scope, None if first else LATELY)
     if not items and q.clause.quote:
         items = [i for _, i in view.alike(q.clause.quote, scope, least=0.6)[:1]]
     if not items and q.clause.quote and (found := session(view, q)) is not None:
@@ -43,7 +45,7 @@ def when(view: View, q: Query) -> Draft | None:
             f"I have no record that you {act_done(q.clause)} {_scope_words(q)}.".replace(" .", "."),
             confidence=0.7,
         )
-    item = items[0] if q.ordinal == "first" or (scope.named and not q.ordinal) else items[-1]
+    item = items[0] if first else items[-1]
     said = f"You {q.ordinal + ' ' if q.ordinal else ''}{act_done(q.clause)} {spoken_time(view, item.t)}."
     return Draft(
         "time", view.zone.iso(item.t), said, proof([item, *(i for i in items[::-1] if i is not item)][:5]), 0.95
@@ -124,7 +126,7 @@ def count_days(view: View, q: Query) -> Draft | None:
 
 def days_since(view: View, q: Query) -> Draft | None:
     """Whole local days between the last time and the day of asking."""
-    items = view.occurrences(q.clause, view.scope(q))
+    items = view.occurrences(q.clause, view.scope(q), None if q.ordinal == "first" else LATELY)
     if not items:
         return Draft("count", None, "I don't know: I have not seen it at all.", confidence=0.5)
     item = items[0] if q.ordinal == "first" else items[-1]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -78,6 +79,7 @@ class View:
         self._around: dict[Us, list[Stretch]] = {}
         self._things: dict[int, list[SeenEntity]] = {}
         self._stretches: dict[tuple[object, ...], list[Item]] = {}
+        self._named: dict[tuple[object, ...], list[Item]] = {}
 
     def look(self, question: str, *, read: bool, listen: bool) -> Fresh | None:
         """A fresh look through the camera of a running device; None where none runs or no frame comes."""
@@ -147,7 +149,10 @@ class View:
         """
         self.calls += 1
         if clause.quote:
-            return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
+            events = self.named(clause.quote, scope.start, scope.end, kinds=("event",), limit=lately)
+            if lately is not None and not self.begun(events, clause):
+                events = self.named(clause.quote, scope.start, scope.end, kinds=("event",))
+            return self.begun(events, clause) or self.begun(self.named(clause.quote, scope.start, scope.end), clause)
         terms = self.terms(clause)
         if terms:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
@@ -220,16 +225,21 @@ class View:
         only_begun: bool = False,
         limit: int | None = None,
     ) -> list[Item]:
-        """Items that are called exactly so: an event's object, a caption or sentence, or what follows its label."""
+        """Items that are called exactly so: an event's object, a caption or sentence, or what follows its label.
+
+        In time order; of many the newest `limit`.
+        """
         wanted = words.plain(name)
         if not wanted:
             return []
-        self.calls += 1
-        found = self.snap.lookup.matching(phrase(name), kinds, start, end, limit)
-        exact = [i for i in found if _called(i, wanted)]
-        if only_begun:
-            exact = [i for i in exact if words.key(i.action.split(" ")[0]) in _BEGINS]
-        return sorted(exact, key=lambda i: (i.t, i.id))
+        place = (name, start, end, tuple(kinds), only_begun, limit)
+        if place not in self._named:
+            self.calls += 1
+            found = (i for i in self.snap.lookup.matches(phrase(name), kinds, start, end) if _called(i, wanted))
+            if only_begun:
+                found = (i for i in found if words.key(i.action.split(" ")[0]) in _BEGINS)
+            self._named[place] = sorted(islice(found, limit), key=lambda i: (i.t, i.id))
+        return self._named[place]
 
     def alike(
         self, text: str, scope: Scope, kinds: Sequence[ItemKind] = DATED, least: float = 0.5, limit: int = 120
