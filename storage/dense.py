@@ -23,7 +23,7 @@ from storage.vectors import Vector
 # So many are kept by the bits of their codes, then by how these lean: at least, at most, and one in so many of what is in
 # range between.  Chosen for recall@20 of at least 0.95 to three million rows; a row that is read costs as much as two
 # thousand that are scanned.
-WIDE, FINE = (1024, 4096, 24), (192, 384, 200)
+WIDE, FINE = (1024, 4096, 24), (192, 512, 400)
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Far: TypeAlias = npt.NDArray[np.uint16]

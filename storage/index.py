@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,11 +71,20 @@ class SearchIndex:
 
     def counts(self, db: Connection, ground: Ground, state: tuple[int, int], term: str) -> dict[int, int]:
         """In how many rows a term occurs, for each stored segment whose words stand term by term."""
-        found = self._lists.get(("counts", ground.number, term))
-        if found is None or found[0] != state:
+        found = self.told(("counts", ground.number, term), state)
+        if found is None:
             rows = seg.counts(db, ground, term)
-            found = self._lists.put(("counts", ground.number, term), (state, rows), 200 + 100 * len(rows))
-        return found[1]  # type: ignore[no-any-return]
+            found = self.tell(("counts", ground.number, term), state, rows, 100 * len(rows))
+        return found  # type: ignore[no-any-return]
+
+    def told(self, key: tuple[str, int, str], state: tuple[int, int]) -> Any | None:
+        """What is remembered of the segments in one state of a stratum."""
+        found = self._lists.get(key)
+        return None if found is None or found[0] != state else found[1]
+
+    def tell(self, key: tuple[str, int, str], state: tuple[int, int], thing: Any, size: int = 0) -> Any:
+        """Remember it; returns it."""
+        return self._lists.put(key, (state, thing), 300 + size)[1]
 
     def lists(self, db: Connection, ground: Ground, term: str, segments: Sequence[int]) -> dict[int, Postings]:
         """The rows that hold a term in some such segments, all of which have it."""
@@ -254,6 +264,7 @@ class View:
     ) -> None:
         self.db, self.ground = db, ground
         self._index, self._state = index, state
+        self._stored = sum(p.part is None for p in pieces)
         self.pieces: list[Piece] = list(pieces)
         self.visible: list[Mask] = [None] * len(self.pieces)
         self.inside: list[Mask | bool] = [None] * len(self.pieces)
@@ -305,8 +316,17 @@ class View:
     def count(self, term: str) -> int:
         """In how many visible rows a term occurs."""
         masks = {i: mask for i, mask in enumerate(self.visible) if mask is not None}
-        partly = sum(int(np.count_nonzero(masks[i][at])) for i, (at, _) in self.lists(term, masks).items())
-        return partly + sum(self.occurs(term, i) for i in range(len(self.pieces)) if i not in masks)
+        whole = [i for i in range(len(self.pieces)) if i not in masks]
+        number = sum(int(np.count_nonzero(masks[i][at])) for i, (at, _) in self.lists(term, masks).items())
+        stored = [i for i in whole if self.pieces[i].part is None]
+        if len(stored) == self._stored:  # as mostly: what all segments hold together is remembered
+            place = ("total", self.ground.number, term)
+            known = self._index.told(place, self._state)
+            if known is None:
+                known = self._index.tell(place, self._state, sum(self.occurs(term, i) for i in stored))
+            number += known
+            whole = [i for i in whole if self.pieces[i].part is not None]
+        return number + sum(self.occurs(term, i) for i in whole)
 
     def occurs(self, term: str, number: int) -> int:
         """In how many rows of a piece, visible or not, a term occurs."""

@@ -328,13 +328,26 @@ def _settle(db: Connection, ground: Ground, newest: int) -> None:
 
 def _seal(db: Connection, ground: Ground, after: int, last: int, *, least: int) -> int:
     """Write segments over ids after < id <= last; rows fewer than `least` are left for later.  Returns how far it got."""
-    while rows := rows_of(db, ground, after, last, SPAN):
-        if len(rows) < least:
-            break
-        if least > 1 and len(rows) < SPAN:
+    begun = _begun(db, ground, after) if least > 1 else after
+    while True:
+        full = begun + SPAN
+        filling = begun < after < full < last  # small segments that what comes now fills up: _merge joins them with it
+        rows = rows_of(db, ground, after, full if filling else last, SPAN)
+        if len(rows) < least and not filling:
+            return after
+        if least > 1 and not filling and len(rows) < SPAN:
             rows = rows[: min(_PACKED_MOST, len(rows) // SEAL * SEAL)]
-        write(db, ground, part_of(ground, rows), packed=len(rows) <= _PACKED_MOST)
-        after = rows[-1][0]
+        if rows:
+            write(db, ground, part_of(ground, rows), packed=filling or len(rows) <= _PACKED_MOST)
+            after = rows[-1][0]
+        begun = after
+
+
+def _begun(db: Connection, ground: Ground, after: int) -> int:
+    """The id before the first of the small segments that end at `after`; `after` when there are none."""
+    for head in reversed(heads(db, ground)):
+        if head.last == after and head.packed:
+            after = head.first - 1
     return after
 
 

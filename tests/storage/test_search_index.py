@@ -356,11 +356,12 @@ def test_filters_leave_only_what_fits(monkeypatch: pytest.MonkeyPatch, most: int
 
 
 @pytest.mark.usefixtures("small")
-def test_segments_stay_few_whatever_the_size_of_transactions() -> None:
+@pytest.mark.parametrize("sizes", [(3, 9, 17, 30), (75, 3)])
+def test_segments_stay_few_whatever_the_size_of_transactions(sizes: tuple[int, ...]) -> None:
     with Store.open(None, space=SPACE) as store:
         life = Life(store, 6)
-        for n in range(60):
-            life.live((3, 9, 17, 30)[n % 4])
+        for n in range(60 if max(sizes) < 64 else 24):
+            life.live(sizes[n % len(sizes)])
         rows = store._writer.execute("SELECT packed, rows FROM segment WHERE stratum = 3").fetchall()
         whole = [r for packed, r in rows if not packed]
         assert sum(whole) > len(life.rows) - 64 - 8
