@@ -118,7 +118,7 @@ def fails(code: int, body: bytes = b'{"error": {"message": "no"}}', headers: dic
 
 def hangs(h: Handler) -> None:
     """Accepts and says nothing."""
-    h.server.hold.wait(30)
+    h.server.hold.wait(120)
 
 
 def cuts(h: Handler) -> None:
@@ -169,7 +169,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def real_server(model: Path, port: int, *, context: int = 2048, patience_s: int = 60) -> Iterator[str]:
+def real_server(model: Path, port: int, *, context: int = 2048, patience_s: int = 180) -> Iterator[str]:
     """llama-cpp-python's own server on loopback, with its address, once it answers; killed at the end."""
     process = subprocess.Popen(
         [sys.executable, "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port),
@@ -183,7 +183,7 @@ def real_server(model: Path, port: int, *, context: int = 2048, patience_s: int 
             assert process.poll() is None, "the server did not start"
             assert mono() < until, "the server did not answer"
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=2).close()
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=20).close()
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 never.wait(0.2)
             else:

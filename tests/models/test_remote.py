@@ -172,7 +172,7 @@ def test_a_server_without_schemas_is_asked_more_plainly(connect: Connect) -> Non
 def test_a_broken_server_is_a_typed_error_in_bounded_time(
     connect: Connect, fault: Any, error: type[ModelError], requests: int
 ) -> None:
-    little = 0.5 if error is ModelTimeoutError else 60.0
+    little = 2.0 if error is ModelTimeoutError else 60.0
     with serving(fault) as server:
         remote = connect(server.url, first_byte_s=little, idle_s=little)
         with pytest.raises(error):

@@ -38,7 +38,7 @@ def serving(port: int) -> Iterator[None]:
         yield
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(120)
 
 
 def free_port() -> int:
@@ -66,7 +66,7 @@ def test_a_wake_word_service_that_goes_is_told_and_taken_up_again_when_it_is_bac
 
     def listen(until: Any, loud: bool = False) -> list[str]:
         heard = []
-        for _ in range(3000):
+        for _ in range(12_000):
             found = wake.feed(np.full(512, 5000 if loud else 0, np.int16))
             heard += [found] if found else []
             if until(heard):
