@@ -137,7 +137,7 @@ def test_a_closed_bus_lets_its_readers_go_with_what_is_left() -> None:
     reader = threading.Thread(target=lambda: got.append(queue.get(None)))
     reader.start()
     bus.close()
-    reader.join(20)
+    reader.join(60)
     assert got == [None]
     bus.publish(Health(1, "a", "b"))
     assert queue.get(None) == Health(1, "a", "b")
@@ -151,12 +151,12 @@ def test_a_source_that_can_wait_waits_for_its_reader() -> None:
     bus.publish(RawWindow("r", n, n + 1, 0, (), None) for n in range(3))
     assert not queue.wait_below(2, 0.01)
     done = threading.Event()
-    writer = threading.Thread(target=lambda: done.set() if queue.wait_below(2, 20) else None)
+    writer = threading.Thread(target=lambda: done.set() if queue.wait_below(2, 60) else None)
     writer.start()
     queue.get(0)
     assert not done.is_set()
     queue.get(0)
-    writer.join(20)
+    writer.join(60)
     assert done.is_set()
 
 
@@ -168,7 +168,7 @@ def test_many_writers_and_readers_at_once(spills: bool, tmp_path: Path) -> None:
 
     def read(n: int) -> None:
         while len(got[n]) < 600:
-            message = queues[n].get(20)
+            message = queues[n].get(60)
             assert isinstance(message, Observation)
             got[n].append(message.window.t_start)
 

@@ -545,7 +545,7 @@ def test_a_real_process_says_the_same(tmp_path: Path) -> None:
     """As a program: status, one line, and a reader that has gone away."""
     told = subprocess.run(
         [sys.executable, "-m", "edge.cli", "replay", str(tmp_path / "none")],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert (told.returncode, told.stdout) == (1, "")
     assert LINE.fullmatch(told.stderr)
@@ -560,4 +560,4 @@ def test_a_reader_that_goes_away_is_no_error(memory: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0

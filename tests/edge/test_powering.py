@@ -34,7 +34,7 @@ from tools.picture_server import PictureServer
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
+def until(true: Callable[[], Any], seconds: float = 180.0) -> None:
     """Wait for something to become true; the machine may be busy, so patience is long and nothing is timed."""
     clock, never = SystemClock(), threading.Event()
     end = clock.mono() + round(seconds * US)
@@ -77,7 +77,7 @@ def device(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Runtim
         finally:
             over.set()
             thread.join()
-            supervisor.stop(5.0)
+            supervisor.stop(60.0)
             runtime.close()
 
 
@@ -149,8 +149,16 @@ def test_paused_it_writes_nothing_anywhere(device: tuple[Runtime, PictureServer,
     powering.pause(runtime, True)
     until(lambda: runtime.capture.health().state == "paused")
     until(lambda: runtime.capture.health().windows == runtime.totals.windows)  # seen before the pause: on its way
-    runtime.wall.wait(threading.Event(), 1.0)
-    before, frames = everything(home), runtime.capture.health().frames
+    looks: list[dict[str, str]] = []
+
+    def still() -> bool:
+        """Whether what was under way at the pause has come to its end: nothing was written in three looks."""
+        runtime.wall.wait(threading.Event(), 0.4)
+        looks.append(everything(home))
+        return len(looks) > 2 and looks[-1] == looks[-2] == looks[-3]
+
+    until(still)
+    before, frames = looks[-1], runtime.capture.health().frames
     camera.show(paint.sign("HIDDEN", "WORDS"))
     power.write_text(json.dumps({"battery": 18.0, "charging": False}))  # even a warning of the battery waits
     until(lambda: runtime.power.mode == "saver")

@@ -29,7 +29,7 @@ class Stage:
         """A look after some time, once every service that was going to die has died."""
         for running in self.supervisor._all:
             if running.thread is not None and running.service.name.startswith("dies"):
-                running.thread.join(20)
+                running.thread.join(60)
         self.clock.set(self.clock.now() + round(seconds * US))
         self.supervisor.step()
 
@@ -100,7 +100,7 @@ def test_one_that_dies_too_often_within_a_minute_stays_down_and_is_told(essentia
         assert "dies failed 4 times within a minute (the cable was pulled)" in str(stage.supervisor.failed)
     else:
         assert stage.supervisor.failed is None
-    stage.supervisor.stop(5)
+    stage.supervisor.stop(60)
 
 
 def test_deaths_that_lie_apart_are_forgiven() -> None:
@@ -151,13 +151,13 @@ def test_it_runs_when_it_is_wanted_and_rests_when_it_is_not() -> None:
     stage.runtime.wanted = False
     stage.step()
     assert stage.state("serves") == "stopping"
-    stage.supervisor._all[0].thread.join(20)  # type: ignore[union-attr]
+    stage.supervisor._all[0].thread.join(60)  # type: ignore[union-attr]
     stage.step()
     assert stage.state("serves") == "ended"
     stage.runtime.wanted = True
     stage.step()
     assert (len(begun), stage.state("serves")) == (2, "running")
-    assert stage.supervisor.stop(20) == []
+    assert stage.supervisor.stop(60) == []
 
 
 def test_one_that_hangs_does_not_hold_the_stop() -> None:
@@ -181,7 +181,7 @@ def test_stop_wakes_those_that_wait_at_the_bus() -> None:
 
     stage = Stage(Service("reads", read, always, restarts=1))
     stage.step()
-    assert stage.supervisor.stop(20) == []
+    assert stage.supervisor.stop(60) == []
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda s: s.name)

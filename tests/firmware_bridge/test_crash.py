@@ -93,7 +93,7 @@ def test_fifty_kills_of_either_process_lose_and_double_nothing(tmp_path: Path) -
             assert running[role].exitcode == -signal.SIGKILL, "it ended before it was killed"
             running[role].close()
             running[role] = start(role)
-        for _ in range(400):
+        for _ in range(4000):
             pause.wait(0.05)
             views = [look(paths[role], tmp_path / "copy") for role in roles if paths[role].exists()]
             done = [len(view.pending()) >= TOTAL and not view.restored.queued for view in views]

@@ -48,7 +48,7 @@ class Both:
         options = {"tcp": ("127.0.0.1", 0), "reference": reference, "ready": tell}
         self.thread = threading.Thread(target=simulate, args=(parse(scenario), now_us, self.stop), kwargs=options)
         self.thread.start()
-        assert ready.wait(20)
+        assert ready.wait(60)
         self.sim, self.url = found
         self.path, self.custom = tmp_path / "link.journal", handler
         self.start()

@@ -116,7 +116,7 @@ def test_serial_over_a_pty_survives_unplugging(closing, tmp_path: Path) -> None:
     glasses.sim.do("tap")  # while nobody listens
     wait_for(lambda: host.count(LinkUnavailable) > 1)
     glasses.sim.do("plug")
-    wait_for(lambda: host.count(Up) == 2)
+    wait_for(lambda: host.count(Up) >= 2)
     wait_for(lambda: host.messages(p.Gesture))
     assert len(host.messages(p.Wake)) == 1  # the glasses never restarted
     assert len(host.messages(p.Gesture)) == 1
@@ -338,7 +338,7 @@ def test_bluetooth_carries_a_session_in_pieces_and_comes_back(closing) -> None:
     wait_for(lambda: host.count(Down))
     wait_for(lambda: host.count(LinkUnavailable))
     radio.reachable = True
-    wait_for(lambda: host.count(Up) == 2)
+    wait_for(lambda: host.count(Up) >= 2)
 
 
 def test_bluetooth_without_a_battery_service_is_fine(closing) -> None:

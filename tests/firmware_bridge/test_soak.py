@@ -55,7 +55,7 @@ def test_the_example_client_handshakes_reports_and_obeys() -> None:
             endpoint.send(p.SetLed(p.Led.RECORDING, p.LedMode.ON, 0))
             endpoint.send(p.SetLed(p.Led.RECORDING, p.LedMode.OFF, 0))
             assert [client.stdout.readline() for _ in range(2)] == ["told 0x40 01020000\n", "told 0x40 01010000\n"]
-            for _ in range(1_000):
+            for _ in range(12_000):
                 if any(isinstance(m, p.Gesture) for m in got) and session.offset_us is not None:
                     break
                 stop.wait(0.01)

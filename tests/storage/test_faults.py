@@ -253,7 +253,7 @@ def test_a_database_that_another_process_holds_is_told_and_free_again_after(
             assert count(store) == 4, "a reader is never kept waiting"
             waiting = threading.Thread(target=holder.communicate)
             waiting.start()
-            waiting.join(30)
+            waiting.join(120)
             grow(store, 2, 1, ("ours",))
             assert count(store) == 5
             assert store.integrity() == []

@@ -489,7 +489,7 @@ def test_many_threads_read_while_one_writes(tmp_path: Path) -> None:
             note(store, t)
         done.set()
         for reader in readers:
-            reader.join(30)
+            reader.join(120)
         assert wrong == []
 
 

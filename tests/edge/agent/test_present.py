@@ -159,9 +159,10 @@ def test_the_camera_is_looked_through(memory: Store) -> None:
     assert eyes.reads == 1
 
 
-def test_a_frame_from_before_the_question_waits_for_a_newer_one(memory: Store) -> None:
+def test_a_frame_from_before_the_question_waits_for_a_newer_one(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     bus, asked = Bus(), T + 40 * US
     glance = glance_of(bus, Eyes())
+    monkeypatch.setattr("edge.agent.glance.PATIENCE_S", 60.0)
     bus.publish(picture(T))
     later = threading.Timer(0.2, lambda: bus.publish(replace(picture(asked + US // 5), seq=2)))
     later.start()

@@ -202,7 +202,7 @@ def test_a_unit_in_hand_is_not_waited_for():
     assert not experts.submit(evidence, 0, lambda: unit.known), "one unit at a time"
     assert experts.collect() == []
     model.may_answer.set()
-    for _ in range(200):
+    for _ in range(1200):
         found = experts.collect()
         if found:
             break
