@@ -95,7 +95,7 @@ def _labels(windows: Sequence[Window]) -> Counter[str]:
             continue
         own = {c.text.strip().lower() for c in window.captions}
         seconds = max(1, round((window.t_end - window.t_start) / US))
-        for part in {p.strip() for p in window.description.split(";")}:
+        for part in dict.fromkeys(p.strip() for p in window.description.split(";")):  # in order: the first wins ties
             head, _, rest = part.partition(": ")
             label = head.strip() if rest and rest.strip().lower() in own else part
             if label and (label.lower() not in own or len(windows) == 1) and len(label.split()) <= 24:
