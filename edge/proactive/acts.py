@@ -32,7 +32,7 @@ _CLAUSE = re.compile(r"[.;,!?]\s+|\s+(?:and(?: then)?|then|while|before|after wh
 _OTHER = re.compile(
     r"(?:(?:[Aa] |[Tt]he |[Aa]nother )(?:\w+ )?(?:man|woman|child|boy|girl|colleague|friend|visitor|partner|neighbour)"
     r"|[Ss]ome(?:one|body)(?: else)?"
-    r"|(?!The |A |An |She |He |I |They |Wearer |C )[A-Z][a-z]+(?= (?:\w+s) ))\s+"
+    r"|(?!The |A |An |She |He |I |They |Wearer |C |Paint |Glue |Water |Smoke |Steam |Oil |Milk |Ink |Blood |Gas |Fire |Light )[A-Z][a-z]+(?= (?:\w+s) ))\s+"
 )
 
 _OPEN = frozenset(key(w) for w in ("open", "unlock"))

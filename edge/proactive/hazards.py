@@ -22,7 +22,14 @@ _FINGER = r"(?:finger|fingers|fingertips|thumb|thumbs|palm|wrist)"
 _FIRE = r"(?:flame|flames|fire|burner|burners|lit stove|hot stove|hot hob|gas flame|lit candle)"
 _NEAR = r"(?:near|close to|next to|under|beneath|against|towards?|over|above|touch\w*|reach\w* (?:over|across|into)|on(?: top of)?|between)"
 _CLOTH = r"(?:towel|tea towel|cloth|paper|napkin|curtain|plastic bag|cardboard|oven mitt)"
-_CUTTING = r"(?:cut|chopp|slic|saw|carv|peel|drill|shav|mow)\w*"
+_CUTTING = r"(?:cut|chopp|slic|saw|carv|peel|drill|shav|mow|weld|grind|solder)\w*"
+_STEERING = r"(?:driv(?:es?|ing)|cycl(?:es?|ing)|bik(?:es?|ing)|skat(?:es?|ing)|skis?|skiing|jog\w*|(?:rid(?:es?|ing)|steer\w*) (?:\w+ ){0,2}(?:bicycle|bike|scooter|motorbike|motorcycle|moped|horse|forklift|tractor|car|van|truck)|(?:climb\w*|walk\w*|go\w*|com\w*) (?:up|down) (?:the |a )?(?:\w+ )?(?:stairs?|steps|ladder))"
+_EYES = r"(?:texts|texting|(?:look\w*(?: down)? at|star\w* at|typ\w*|scroll\w*|read\w*|check\w*|watch\w*|film\w*|us(?:es?|ing))\b.{0,20}\b(?:phone|mobile|screen|tablet|message|messages|text|video))"
+_VEHICLE = r"(?:car|cars|truck|lorry|bus|tram|train|bicycle|bike|cyclist|scooter|motorbike|motorcycle|van|taxi|forklift|fork ?lift|tractor|excavator|digger|ambulance|trolley|cart|horse|skier|trailer)"
+_GROUND = r"(?:floor|tiles?|pavement|sidewalk|path|road|stairs?|steps?|staircase|ground|ramp|deck|walkway|doorstep|platform|ladder)"
+_SMALL = r"(?:child|children|toddler|baby|infant|little (?:boy|girl)|boy|girl|kid|son|daughter|grandchild|grandson|granddaughter)"
+_CHEMICAL = r"(?:acid|lye|caustic\w*|bleach|ammonia|drain cleaner|solvent|thinner|pesticide|weed ?killer|chlorine|chemicals?|cement|epoxy|resin|liquid nitrogen|battery fluid|formalin|disinfectant concentrate)"
+_GUARD = r"(?:goggles|safety glasses|eye protection|face shield|visor|mask|respirator|helmet|hard hat|harness|rope|belay|gloves?|seat ?belt|life (?:jacket|vest)|guard|ear (?:protection|defenders))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,9 @@ class Hazard:
 TABLE: tuple[Hazard, ...] = (
     Hazard("blade", rf"{_FINGER}\b.{{0,40}}\b{_NEAR}\b.{{0,24}}\b{_SHARP}|{_SHARP}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b{_FINGER}|"
            rf"\bhands?\b.{{0,24}}\b(?:under|beneath|close to|too near|touch\w*)\b.{{0,16}}\b{_SHARP}|"
-           rf"(?:holds?|grabs?|grasps?|catch\w*)\b.{{0,20}}\bby the blade|{_CUTTING} towards? (?:the |his |her |my )?{_HAND}|"
+           rf"(?:holds?|grabs?|grasps?|catch\w*)\b.{{0,20}}\bby the blade|catch\w* (?:a |the )?falling (?:{_SHARP}|glass)|{_SHARP}\b.{{0,8}}\b(?:slips|jumps|skids)\b.{{0,30}}\b{_HAND}|{_CUTTING}\b.{{0,30}}\bin (?:the |his |her |my )?(?:palm|bare hand|(?:open )?hand)\b|"
+           rf"\b(?:needle|{_SHARP})\b.{{0,12}}\b(?:points?|pointing|aimed|comes?)\b.{{0,24}}\b{_HAND}|\brecap\w*\b.{{0,12}}\bneedle\b.{{0,24}}\b{_HAND}|\bsteps? on (?:a |an |the )?(?:rusty )?(?:nail|rake|needle|tack|screw)|"
+           rf"{_CUTTING} towards? (?:the |his |her |my )?{_HAND}|"
            rf"(?:push|press|driv|pull|mov|stab)\w* (?:the |a )?(?:\w+ )?{_SHARP} towards? (?:the |his |her |my )?(?:other |left |right |own )?{_HAND}|"
            rf"(?:sleeve|scarf|necklace|long hair|loose hair|tie|cord)\b.{{0,30}}\b(?:caught|near|close to|into|in|touch\w*)\b.{{0,16}}\b(?:{_SHARP}|spinning|rotating|drill|mixer|shredder|belt)",
            r"\b(?:glove|wash\w*|rins\w*|put\w* (?:down|away)|dr(?:y|ies)|rack|block|drawer|handle)\b", "fingers near the blade"),
@@ -48,40 +57,71 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("burn", rf"(?:bare|unprotected|ungloved) {_HAND}\b.{{0,40}}\b(?:oven|hot|stove|pan|pot|burner|grill|tray|kettle)|"
            r"(?:touch\w*|grab\w*|grasp\w*|reach\w* (?:in|for|over|across)\w*)\b.{0,30}\b(?:hot|boiling|glowing|red-hot|oven|steaming)\b.{0,40}"
            r"\b(?:bare|without (?:a |any )?(?:glove|mitt|cloth|protection))|"
-           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)",
+           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)|(?:steam|boiling \w+|hot (?:oil|fat|water|soup|coffee|tea|wax)|splashes of oil)\b.{{0,16}}\b(?:hits?|scald\w*|splash\w*|spills?|spray\w*|pours?|drips?|burns?)\b.{{0,24}}\b(?:{_HAND}|face|leg|legs|foot|feet|lap|skin|wearer)|"
+           r"\b(?:kettle|pan|pot|mug|cup|coffee|tea ?pot)\b.{0,16}\b(?:wobbl|tip|tilt|slid|toppl|slip)\w*\b.{0,40}\b(?:edge|child|baby|lap|over)",
            r"\b(?:with|wear\w*|using) (?:an? |the )?(?:oven |heat |thick )?(?:glove|mitt|cloth|towel)", "that is hot"),
     Hazard("fire", rf"{_CLOTH}\b.{{0,30}}\b{_NEAR}\b.{{0,24}}\b{_FIRE}|{_CLOTH}\b.{{0,20}}\b(?:catch\w* fire|on fire|burn\w*|smok(?:es|ing))|"
-           r"\b(?:pan|oil|toaster|oven|grease)\b.{0,16}\b(?:on fire|in flames|catches fire|is burning|smok(?:es|ing) heavily)",
-           r"\bfire ?place|\bfire alarm\b", "something may catch fire"),
+           r"\b(?:pan|oil|toaster|oven|grease|bin|socket|outlet|battery|charger|laptop|phone|engine|motor|cable|lamp|sofa|mattress|curtain|wreath|tree|haystack|sawdust|towel|sleeve|dress|shirt)\b.{0,16}\b(?:on fire|in flames|catches fire|bursts into flames|starts? (?:to smoke|smoking|to burn)|is smoking|smok(?:es|ing) heavily)|"
+           r"\b(?:smoke|flames?|sparks)\b.{0,10}\b(?:com(?:es?|ing)|pour\w*|ris(?:es?|ing)|shoot\w*|billow\w*|leap\w*|fly\w*|drift\w*|curl\w*|seep\w*)\b.{0,16}\b(?:of|from|out|under)\b.{0,16}"
+           r"\b(?:toaster|oven|socket|outlet|plug|stove|hob|pan|dryer|engine|hood|laptop|phone|battery|charger|machine|bin|adapter|roof|window|door|cable|fuse box|panel|room|kitchen|motor|drill|saw|heater|microwave)",
+           r"\bfire ?place|\bfire alarm\b|\bchimney\b|\bbarbecue\b|\bcampfire\b|\bgrinder\b|\bweld\w*", "something may catch fire"),
+    Hazard("flammable", r"\b(?:petrol|gasoline|spirit|alcohol|lighter fluid|deodorant|hair ?spray|spray can|aerosol|solvent|thinner)\b.{0,24}\b(?:on|onto|over|near|next to|into|beside|close to)\b.{0,16}\b(?:barbecue|fire|flames?|candles?|stove|burner|grill|hot|heater|cigarette|spark\w*)|"
+           r"\b(?:candle|tea light|burner|heater|cigarette|torch|lighter|match)\b.{0,24}\b(?:next to|near|under|against|beside|close to|touch\w*|onto?)\b.{0,12}\b(?:curtains?|papers?|straw|hay|sofa|mattress|bedding|christmas tree|petrol|sawdust|bed)\b|\b(?:hot )?iron\b.{0,16}\bface down\b",
+           r"\b(?:ash ?tray|unlit|put out|blown out)\b", "that can catch fire"),
+    Hazard("boiling over", r"\b(?:boils?|boiling|foams?) over\b", r"\bbefore\b|\bso (?:that )?it\b|\bprevent", "it boils over"),
     Hazard("slippery floor", r"(?:spill\w*|pour\w* out|leak\w*|drip\w*)\b.{0,40}\b(?:on|onto|over|across)\b.{0,16}\bfloor|"
-           r"(?:walk\w*|step\w*|run\w*)\b.{0,24}\b(?:wet|slippery|icy|greasy|oily) (?:\w+ )?(?:floor|tiles?|pavement|stairs?|steps?|ground)|\bpuddle\b.{0,16}\bfloor",
-           r"\b(?:wip|mopp|clean|dr(?:y|ies))\w*\b", "the floor is wet"),
+           rf"(?:walk\w*|step\w*|run\w*|climb\w*|go\w*|slip\w*|skid\w*)\b.{{0,24}}\b(?:wet|slippery|icy|greasy|oily|frozen|slick|mossy|soapy) (?:\w+ )?{_GROUND}|\bpuddle\b.{{0,16}}\bfloor|"
+           rf"{_GROUND}\b.{{0,40}}\b(?:(?:covered|coated|slick|glazed) (?:with|in) (?:\w+ )?(?:ice|frost|oil|grease|water|wet leaves|soap|moss)|(?:is|are|looks?) (?:very )?(?:icy|slippery|slick|frozen|greasy))|\bblack ice\b",
+           r"\b(?:wip|mopp|clean|dr(?:y|ies)|gritt?|salt|scrap)\w*\b", "the ground is slippery"),
+    Hazard("opening", r"\b(?:open|uncovered|unguarded) (?:manhole|hatch|trap ?door|pit|drain|lift shaft|elevator shaft|shaft|trench|cellar hatch|excavation)\b|\b(?:missing|broken|loose|rotten) (?:step|stair|rung|plank|board|railing|handrail|banister)\b|"
+           r"\b(?:open|deep|unmarked|uncovered|big) (?:hole|trench|gap|ditch)\b|\b(?:step|walk|back|lean|slid)\w*\b.{0,24}\b(?:towards?|over|close to|near) the (?:very |unfenced |platform |cliff |roof )?edge\b|\bbeyond the (?:yellow|white) line\b|\b(?:cliff|platform|roof|balcony) edge\b",
+           r"\b(?:repair|fix|nail|screw|replac|cover|dig|cook|pan|brush|edge of (?:the )?(?:table|paper|cloth|board|bed|field|wood|forest|town))\w*\b", "mind your step"),
+    Hazard("falling", r"\b(?:load|crate|beam|branch|rocks?|tiles?|shelf|shelves|stack|pile|pallet|bookcase|cupboard|wardrobe|tree|wall|bricks?|barrel|plant pot|barbell|dumbbell|weights?|sign|icicles?|wheelchair|pram|stroller|buggy|trolley|bed|patient|old (?:man|woman|lady))\b.{0,24}\b(?:sway|wobbl|tip|toppl|tilt|collaps|fall|slip|slid|giv|roll|stumbl)\w*\b.{0,16}\b(?:over (?:onto|on|towards?)|towards?|down the|above|onto|on top of|wearer|out of bed|curb|ramp|slope)\b|\b(?:wheelchair|bed|trolley|pram|stroller)\b.{0,30}\bbrakes?\b.{0,8}\b(?:off|not on|open|released)|\bjack\b.{0,16}\b(?:slip|slid|tilt|giv)\w*",
+           r"\b(?:falls? asleep|leaves fall|picture|into the (?:box|bin|bowl|water))\b", "something is falling"),
+    Hazard("animal", r"\b(?:dog|bull|boar|goose|swan|snake|bear|wasps?|hornets?|bees?|horse)\b.{0,24}\b(?:growl|snarl|bares? its|charg|attack|lung|swarm|rears|strik)\w*|\b(?:dog|horse|donkey|cow)\b.{0,12}\b(?:snaps at|bites|kicks (?:at|out)|kicks the)|\b(?:viper|rattlesnake|wasps?'? nest|hornets?'? nest)\b",
+           r"\b(?:ball|stick|toy|treat|bone|vaccin\w*|charger|plays?)\b", "keep your distance"),
+    Hazard("weather", r"\b(?:lightning|thunder\w*)\b.{0,40}\b(?:lake|pool|field|hill|ridge|peak|tree|boat|beach|golf|summit|open)\b", r"\bwindow\b", "lightning, find shelter"),
     Hazard("broken glass", r"(?:broken|shattered|smashed|splinters? of|shards? of) (?:\w+ )?(?:glass|bottle|plate|jar|cup|mirror|bowl)|"
            r"(?:glass|bottle|jar|mirror|plate)\b.{0,16}\b(?:breaks|shatters|broke|shattered|smashes)|glass shards?",
            r"\b(?:sweep\w*|swept|bin|dustpan|throw\w* away|vacuum\w*)\b", "there is broken glass"),
-    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|(?:los\w* (?:his |her |my |the )?balance|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
+    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|\bladder\b.{0,30}\b(?:slid|slip|sink|wobbl|loose (?:gravel|ground|sand)|soft ground|ice)\w*|(?:los\w* (?:his |her |my |the )?balance|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
            r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
            r"\b(?:toy|table leg)\b", "you may fall"),
-    Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|"
-           r"(?:car|truck|bus|tram|bicycle|motorbike|van)\b.{0,24}\b(?:approach\w*|coming|heads?|speed\w*)\b.{0,24}\b(?:wearer|fast|towards?|straight)|"
+    Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|\b(?:cross\w*|walk\w*|runs?|goes)\b.{0,12}\b(?:at|on|against) (?:a |the )?red\b|"
+           rf"{_VEHICLE}\b.{{0,24}}\b(?:approach\w*|com(?:es|ing)|heads?|heading|speed\w*|rac\w*|rush\w*|swerv\w*|turn\w*|roll\w*|drift\w*|back\w*(?: up)?|revers\w*|pull\w* out|shoot\w*)\b.{{0,24}}\b(?:wearer|fast|towards?|straight (?:at|for)|right at|in front of (?:the wearer|me|him|her)|into (?:the|my|his|her) (?:path|way|lane))|"
            r"(?:texting|looking at (?:the |a )?phone)\b.{0,16}\bwhile driving|driv\w*\b.{0,24}\bwhile (?:texting|looking at)",
-           r"\b(?:window|crosses at the green|waits?)\b", "watch the road"),
+           r"\b(?:window|crosses at the green|waits?|bus stop|tram stop|platform|station|stops?|slows?|parked|park\w* space|toy|shop(?:ping)?|exit|home|door|shelf|shelves|checkout|till)\b", "watch the traffic"),
+    Hazard("eyes off the way", rf"{_EYES}.{{0,16}}\b(?:while|as)\b.{{0,16}}\b{_STEERING}|{_STEERING}\b.{{0,30}}\b(?:while|and|with eyes)\b.{{0,8}}\b(?:{_EYES}|on the phone)",
+           r"\b(?:parked|passenger|stops?|stopped|waits?|waiting|treadmill|exercise bike|stationary|while the (?:bus|train|tram|taxi|car|driver))\b", "eyes on the way"),
     Hazard("electricity", rf"wet {_HAND}|(?:knife|fork|spoon|screwdriver|{_HAND})\b.{{0,16}}\b(?:in|into|inside)\b.{{0,10}}\b(?:toaster|socket|outlet)|"
-           r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)|(?:hair ?dryer|radio|heater|phone charger)\b.{0,24}\b(?:bath ?tub|sink full|in the bath|near (?:the )?water)",
-           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*)\b(?!.*plug)", "wet hands and power"),
-    Hazard("child", r"\b(?:toddler|child|baby|infant|little (?:boy|girl)|kid|grandchild)\b.{0,40}\b(?:reach\w*|grab\w*|pull\w*|crawl\w*|climb\w*|run\w*|lean\w*|put\w*)\b.{0,40}"
-           r"\b(?:hot|stove|hob|oven|pan handle|kettle|iron|candle|fire|knife|scissors|socket|outlet|plug|stairs|balcony|window ?sill|road|street|pool|pond|pills?|bleach|cleaner|battery)\b",
-           r"\b(?:helps?|held by|holding (?:his|her|the) hand|barrier|toy|away from)\b", "the child"),
+           r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)|(?:hair ?dryer|hair ?straighteners?|radio|heater|phone|phone charger|charger|laptop|lamp|extension (?:lead|cord)|power (?:strip|cable|tool|drill)|kettle|toaster)\b.{0,48}\b(?:(?:edge|rim|side) of (?:the |a )?(?:full )?(?:bath|bath ?tub|pool)|(?:sink|basin|tub) full|in the bath|near (?:the )?water|puddle|standing in water)|"
+           r"\b(?:cut|drill|saw|dig|nail)\w*\b.{0,24}\b(?:into|through|near|over|towards?) (?:the |a |an )?(?:live |power |electric |hidden )+(?:cable|wire|power line|gas pipe|gas line)|\b(?:ladder|pole|mast|kite|crane|boom)\b.{0,24}\b(?:near|close to|touch\w*|under|towards?)\b.{0,12}\b(?:power|overhead) (?:lines?|cables?)",
+           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*|unplug\w*)\b(?!.*(?:plug|tub|bath))", "power and water or wires"),
+    Hazard("machine", rf"\b(?:reach\w*|put\w*|stick\w*|push\w*|lean\w*|clear\w*|poke\w*|grab\w*)\b.{{0,24}}\b(?:under|into|in|inside|near|from|out of|at)\b.{{0,16}}\b(?:running|spinning|moving|rotating|turning|switched-on)\b (?:\w+ ){{0,2}}\w+|"
+           rf"(?:{_HAND}|scarf|tie|necklace|\breach\w*)\b.{{0,24}}\b(?:under|into|in|inside|between)\b.{{0,16}}\b(?:running|spinning|rotating|rollers|gears|conveyor|press|shredder|blender|mixer|mincer|chipper|auger|propeller|hinges?|closing door|sewing machine)\b|"
+           rf"\bcaught in\b.{{0,16}}\b(?:machine|rollers|gears|conveyor|chain|spokes|press|belt|lathe)|\bchain ?saw\b.{{0,16}}\b(?:one|a single) hand|"
+           r"\bkicks? back\b|\bchain ?saw\b.{0,16}\b(?:jumps|bucks)",
+           r"\b(?:running (?:water|tap|stream|shoes?|(?:it|them) under)|tap|shoes?|stops?|unplug\w*|pocket|bag|drawer|treadmill|dishwasher|washing machine|dryer|ball|train|walkway|escalator)\b|\b(?:switched|turned) off\b", "hands off what is moving"),
+    Hazard("unprotected", rf"\b(?:weld|grind|chain ?saw|saw|drill|sand|spray|mow|trim|climb|abseil|roof|scaffold|hammer|chop|blast)\w*\b.{{0,60}}\bwithout (?:a |an |any |the |his |her |safety |eye |protective |\w+ and )*{_GUARD}|"
+           rf"{_CHEMICAL}\b.{{0,40}}\b(?:bare|ungloved|unprotected) (?:hands?|skin|arms?|fingers?)|(?:bare|ungloved|unprotected) (?:hands?|fingers?)\b.{{0,40}}\b(?:{_CHEMICAL}|blood|needle|sharps)|"
+           rf"{_CHEMICAL}\b.{{0,20}}\b(?:splash\w*|spills?|drips?|sprays?|spurts?)\b.{{0,20}}\b(?:face|eyes?|skin|{_HAND})|(?:splash|spill|spray)\w*\b.{{0,20}}\b{_CHEMICAL}\b.{{0,16}}\b(?:on|onto|over|in)\b",
+           r"\b(?:dough|oven|closed|lid on|citric|salad|takes? off|checks?)\b", "protect yourself first"),
+    Hazard("child", rf"\b{_SMALL}\b.{{0,40}}\b(?:reach\w*|grab\w*|pull\w*|crawl\w*|climb\w*|run\w*|lean\w*|put\w*|roll\w*|toddl\w*|wander\w*|walk\w*|stand\w*|play\w*|chew\w*|suck\w*|swallow\w*|lick\w*|touch\w*|slip\w*|slid\w*|jump\w*)\b.{{0,40}}"
+           r"\b(?:hot|stove|hob|oven|pan handle|kettle|iron|candle|fire|fireplace|knife|scissors|socket|outlet|plug|stairs|staircase|balcony|window ?sill|open window|railing|road|street|traffic|car park|pool|pond|river|well|pills?|tablets|medicine|bleach|cleaner|battery|batteries|lighter|matches|plastic bag|cable|razor|saw|drill|mower|"
+           r"(?:edge|side|end) of (?:the |a )?(?:\w+ )?(?:table|bed|sofa|pool|platform|roof|pier|worktop|counter|bunk)|coin|marble|bead|magnet|button cell|nut|peanut)\b|"
+           rf"\b{_SMALL}\b.{{0,30}}\b(?:chok(?:es|ing)|turns? blue|goes under|face down in)|\b{_SMALL}\b.{{0,24}}\b(?:alone|unattended)\b.{{0,16}}\b(?:bath|tub|car|changing table|pool|pram|kitchen|water|balcony)|"
+           rf"\ballerg\w*\b.{{0,40}}\b(?:reach|eat|bit|swallow|tast)\w*\b",
+           r"\b(?:helps?|held by|(?:holding|holds) (?:\w+ ){1,2}hand|hand of|with (?:the |a |his |her |its )(?:\w+ )?(?:teacher|mother|father|parents?|mum|mom|dad|trainer|coach)|mother's hand|father's hand|barrier|toy|away from|gate|watch\w* the fire|in the (?:picture|photo)|street ?light|drawing|sets? the table|play(?:s|ing) (?:a |the )?(?:game|piano|cards)|puts? (?:the )?(?:coin|coins|money) (?:in|into) the (?:slot|machine|piggy))\b", "the child"),
     Hazard("dose", r"\b(?:takes?|swallow\w*|gives?|inject\w*|pours?)\b.{0,40}\b(?:second|double|twice the|another|two|too many)\b.{0,16}\b(?:dose|doses)\b|"
            r"\b(?:pills?|tablets?|medicine|painkillers?|sleeping pills?)\b.{0,24}\bwith (?:a |some |the )?(?:glass of )?(?:wine|beer|whisky|whiskey|vodka|alcohol)",
            r"\b(?:as prescribed|next week|does not|doesn't)\b", "check the dose"),
     Hazard("gas", r"\b(?:smell\w*|hiss\w*|leak\w*|escap\w*)\b.{0,16}\bgas\b|\bgas\b.{0,16}\b(?:leak\w*|hiss\w*|escap\w*)|"
-           r"\b(?:engine|generator|barbecue|charcoal|car)\b.{0,24}\b(?:runs?|running|burns?|burning|glow\w*)\b.{0,24}\b(?:closed|indoors|in the tent|inside the tent)",
+           r"\b(?:engine|generator|barbecue|charcoal|car|gas heater|gas stove|camping stove)\b.{0,24}\b(?:runs?|running|burns?|burning|glow\w*)\b.{0,24}\b(?:closed|indoors|in the tent|inside the tent)",
            r"\b(?:stops?|stopped|no|tea|petrol station)\b", "gas or fumes, get air"),
     Hazard("fumes", r"\bbleach\b.{0,40}\b(?:ammonia|vinegar|acid|drain cleaner|toilet cleaner|alcohol)|\b(?:ammonia|vinegar|acid)\b.{0,40}\bbleach\b",
            r"\b(?:shelf|cupboard|shop|store)\b", "never mix those cleaners"),
 )  # fmt: skip
-_TOOL = r"(?:tool|hammer|drill|saw|screwdriver|wrench|spanner|pliers|brush|knife|pen|racket|spatula|scissors|iron|mop|shovel|camera)"
+_TOOL = r"(?:tool|hammer|mallet|drill|saw|screwdriver|wrench|spanner|pliers|brush|roller|knife|pen|racket|spatula|scissors|shears|chisel|file|plane|trowel|iron|mop|shovel|spade|rake|hoe|axe|camera)"
 # Technique that a small change of grip, angle or force mends; dangers stand above, wrong steps are no technique.
 TECHNIQUES: tuple[Hazard, ...] = (
     Hazard("shaky hold", r"(?:film|record|photograph|hold|shoot)\w*\b.{0,30}\b(?:phone|camera|glass|tray)\b.{0,24}\b(?:one|single) (?:\w+ )?hand\b.{0,16}(?:shak|wobbl|trembl|unstead)|"
@@ -89,6 +129,14 @@ TECHNIQUES: tuple[Hazard, ...] = (
            r"\bboth hands|tripod\b", "use both hands"),
     Hazard("too hard", r"(?:squeez|press|push|grip|pull|hammer|tighten|twist|rub|scrub)\w*\b.{0,40}\b(?:too (?:hard|tight\w*|forcefully|strongly)|with too much force|very hard)|overtighten\w*",
            r"\b(?:avoid|not too)\b", "use less force"),
+    Hazard("bending", r"\b(?:needle|blade|saw|drill bit|bit|nail|rod|tip|ruler|chisel|spatula)\b.{0,12}\b(?:bends?|flexes|buckles|bows|wobbles|wanders|skates)\b|\b(?:strips?|rounds? off|chews up|mangles) (?:the )?(?:head of )?(?:the )?(?:screw|bolt|nut|thread|head)|\b(?:screw|bolt|nut)\b.{0,12}\b(?:head|thread)?\b.{0,8}\b(?:strips|is stripped|rounds off)",
+           r"\b(?:on purpose|wire|straighten\w*)\b", "ease off, use less force"),
+    Hazard("overloaded", r"\b(?:overload|overfill|over-?fill)\w*\b|\b(?:paint|glue|varnish|ink|plaster|mortar|sealant|lacquer)\b.{0,16}\b(?:drip|run|blob|ooz|splatter)\w*\b.{0,24}\b(?:roller|brush|nozzle|gun|trowel|tube|pen)",
+           r"\b(?:bus|train|lorry|tray)\b", "take less at a time"),
+    Hazard("too fast", r"\b(?:drill|saw|sand|plan|turn|crank|pump|solder|sew|grind|mill|pour|pedal|lower|lift|strok|row)\w*\b.{0,40}\b(?:too (?:fast|quickly|hastily)|at too high (?:a )?speed|jerk(?:s|y|ily|ing)?)\b",
+           r"\b(?:not too)\b", "go slower"),
+    Hazard("blunt", r"\b(?:with|us\w*) (?:a |an |the )?(?:blunt|dull|worn|chipped|bent|cracked|loose) (?:\w+ )?(?:knife|blade|saw|chisel|axe|scissors|bit|needle|tool|shears|razor|handle|hammer|head)|\b(?:hammer|axe) head\b.{0,10}\b(?:is|sits) loose",
+           r"\b(?:sharpen|replac|throw)\w*\b", "take a sound, sharp tool"),
     Hazard("slipping", rf"\b{_TOOL}\b.{{0,16}}\b(?:slips|keeps slipping|slid(?:es)? off|jams|sticks)\b",
            r"\bpocket|drawer|floor\b", "press straight, turn slowly"),
     Hazard("short grip", r"(?:hold|grip|grasp)\w*\b.{0,24}\b(?:hammer|axe|racket|broom|brush|mallet)\b.{0,24}\b(?:close to|near|at|by) (?:its|the) (?:head|top|bristles)",
@@ -96,8 +144,12 @@ TECHNIQUES: tuple[Hazard, ...] = (
     Hazard("tilted", r"(?:hold|us|driv|push|keep)\w*\b.{0,24}\b(?:drill|screwdriver|saw|chisel|planer?|needle|nail)\b.{0,30}\b(?:at an angle|tilted|crooked|askew|slanted)|"
            r"\bdrill\w* (?:at an angle|crooked)",
            r"\b(?:correct|straighten|lies|mitre|miter|on purpose)\w*\b", "hold it straight"),
-    Hazard("bent back", r"(?:lift|pick|carr)\w*\b.{0,40}\b(?:bent|rounded|curved|hunched|twisted) back",
+    Hazard("bent back", r"(?:lift|pick|carr|mov|shovel|dig|heav)\w*\b.{0,40}\b(?:bent|rounded|round|curved|hunched|twisted|crooked) back|\bfrom the (?:lower )?back\b.{0,16}\binstead",
            r"\bstretch", "lift from your knees"),
+    Hazard("posture", r"\b(?:squat|deadlift|lunge|push-?up|plank|row|press|swing|serv|run|land|kick|throw|pull|bench|curl|type|typ|rid|ski|putt?|bow)\w*\b.{0,40}\b(?:round(?:ed)? back|back (?:is )?(?:round|rounded|arched)|arched back|knees? (?:cav|buckl|collaps|fall)\w* in\w*|locked (?:knees|elbows)|hips? sag\w*|heels? lift\w*|bent wrists?|wrists? bent|stiff (?:arms?|legs?))",
+           r"\bstretch", "mind your posture"),
+    Hazard("wrong way round", rf"\b(?:hold|grip|grasp|us|swing|carr)\w*\b.{{0,24}}\b(?:{_TOOL}|bat|club|paddle|oar|bow|spanner|trowel|rake|ladder|chisel|stethoscope|syringe|torch|baby bottle|needle)\b.{{0,24}}\b(?:upside down|backwards|(?:the )?wrong way (?:round|around|up)|(?:by|at|with) the wrong (?:end|side|grip))",
+           r"\bturns it\b", "turn it round"),
     Hazard("wrong tool", r"(?:us\w*|with) (?:a |the |his |her )?(?:knife|coin|fingernail|teeth|scissors|fork)\b.{0,20}\b(?:as|instead of|like) (?:a |an |the )?(?:screwdriver|chisel|lever|opener|hammer|wrench)|"
            r"(?:screwdriver|bit|wrench|spanner|socket|blade)\b.{0,24}\b(?:too (?:small|large|big)|wrong size|does not fit)",
            r"\bnot\b(?! fit)", "take the tool that fits"),
@@ -106,6 +158,7 @@ _COMPILED = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TABLE)
 _TECHNIQUES = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TECHNIQUES)
 _ELSEWHERE = re.compile(
     r"\b(?:on|in) (?:the |a )?(?:tv|television|screen|film|movie|video|photo|picture|poster|book|magazine|game)\b|\btoy\b"
+    r"|\b(?:photo|picture|drawing|painting|video|poster|statue|story|model) of\b|\b(?:do not|don't|so as not to|never|avoid|make sure|be careful)\b"
 )
 
 
