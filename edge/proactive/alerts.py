@@ -73,7 +73,7 @@ TABLE: tuple[Alert, ...] = (
     Alert("resource_reminder", 4, "{thing} {state}.", (("thing", "The stove"), ("state", "is still on")),
           "double", "chime", cooldown_s=300, staleness_s=180),
     Alert("task_reminder", 3, "You wanted to {what}.", (("what", "call the dentist about Friday"),),
-          "tick", "soft", cooldown_s=240, staleness_s=300, digest_s=4 * 3600, variants=(("step", "You passed over: {what}."), ("late", "Not yet today: {what}."))),
+          "tick", "soft", cooldown_s=240, staleness_s=300, digest_s=4 * 3600, variants=(("step", "You passed over: {what}."), ("open", "Still to do: {what}."), ("late", "Not yet today: {what}."))),
     Alert("memory_recall", 3, "{what}.", (("what", "You left your notebook on the desk"),),
           "tick", "soft", cooldown_s=300, staleness_s=180, digest_s=3600, variants=(("step", "Last time here: {what}."),)),
     Alert("next_step_guidance", 2, "Next: {step}.", (("step", "add the milk and stir"),),

@@ -3,7 +3,7 @@
 error_recovery: a step that differs in amount, thing or manner from what is asked, that is an error known to happen there,
 or that comes too early or too late;
 next_step_guidance: a step is done and the wearer stands idle or has just ended it; task_reminder: a step was passed
-over; memory_recall: the wearer's own earlier error at this very step, from any day.
+over, or is still to be done when the wearer goes; memory_recall: the wearer's own earlier error at this very step, from any day.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from edge.clock import US
 from edge.proactive.alerts import speak
 from edge.proactive.experts import ROUTER, Screening, items_of, service
 from edge.proactive.following import Event, Following, Run
+from edge.proactive.leaving import going, signs
 from edge.proactive.procedures import Procedure, difference
 from storage.records import Service
 from storage.snapshot import Snapshot
@@ -73,6 +74,9 @@ class ProcedureExpert:
         run = self._following.run
         if run is None:
             return []
+        leave = next(iter(going(signs(window, items_of(window), unit.previous, self._wearer), window.t_start)), None)
+        if leave is not None and run.last is not None and leave.t > run.last.t:
+            events += self._following.left(leave.t, leave.refs)
         asked: list[Service] = []
         for event in events:
             asked += self._services(event, run, unit, snapshot)
@@ -97,6 +101,9 @@ class ProcedureExpert:
             first = next((i for i in event.undone if i in ready), event.undone[0])
             text = speak("task_reminder", variant="step", what=_act(steps[first]))
             return [service("task_reminder", event.t, text, refs, _key(run, first), unit, self.name)]
+        if event.kind == "open":
+            text = speak("task_reminder", variant="open", what=_act(steps[event.undone[0]]))
+            return [service("task_reminder", event.t, text, refs, _key(run, event.undone[0]), unit, self.name)]
         if event.kind in ("finished", "idle"):
             ahead = run.next_steps()
             final = not any(event.step in needs for needs in run.procedure.direct)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from edge.clock import US
@@ -12,7 +12,7 @@ from edge.proactive.procedures import KnownError, Procedure, sort_of
 from edge.retrieval.words import content
 from storage.records import Item
 
-Happening: TypeAlias = Literal["step", "finished", "missing", "idle"]
+Happening: TypeAlias = Literal["step", "finished", "missing", "idle", "open"]
 
 PAUSE_US = 1800 * US  # after so long without a doing the procedure is over
 WAIT_US = 20 * US  # a step that was passed over may still be on its way for so long
@@ -21,6 +21,7 @@ SURE = 0.6  # how well doings must fit to tell which procedure is under way
 POINT_US = 30 * US  # two steps that end so close together, none begun between them, want one word about what comes next
 NAMES = 2  # so many different steps tell it
 RECENT = 4
+MOSTLY = 1 / 2  # from this share of its steps on a procedure is under way in earnest
 MUDDLED = 1 / 3  # from this share of steps done late on, an order is not kept at all
 
 _LEAD = re.compile(r"^(?:the )?(?:camera )?(?:wearer|person|man|woman|he|she|i|they) ", re.IGNORECASE)
@@ -37,7 +38,7 @@ class Event:
 
     kind "step": step was begun; undone are steps that should have come before, late says that a step it should
     precede was done already, fault is the known error that the doing is.  "finished": step ended.  "missing": undone were passed over and have not come since.
-    "idle": nothing was done for a while after step.
+    "idle": nothing was done for a while after step.  "open": the wearer goes, and undone are what could be done next.
     """
 
     kind: Happening
@@ -128,6 +129,17 @@ class Following:
             self.run = None
         return found
 
+    def left(self, t: int, refs: tuple[str, ...]) -> list[Event]:
+        """What is still to be done when the wearer goes at t, most of the steps done; each step is asked for once."""
+        run = self.run
+        if run is None or run.last is None or len(run.done) < MOSTLY * len(run.procedure.steps):
+            return []
+        undone = tuple(i for i in run.next_steps() if i not in run.asked)
+        if not undone:
+            return []
+        run.asked.update(undone)
+        return [Event("open", t, refs, run.last.step, run.last.text, undone)]
+
     def _doings(self, items: Sequence[Item]) -> list[_Doing]:
         """What is done, in time order; an event that a caption of its second tells of too is left to the caption."""
         found: list[_Doing] = []
@@ -154,8 +166,7 @@ class Following:
             return self._finish(doing, doing.text[finished.end() :])
         if self.run is None:
             self._recent = [*self._recent[-RECENT + 1 :], doing]
-            self._guess()
-            return []
+            return self._guess()
         return self._begin(self.run, doing)
 
     def _named(self, text: str) -> Procedure | None:
@@ -166,20 +177,24 @@ class Following:
         fits = [name for name, words in self._names.items() if words and words <= said]
         return self._procedures[max(fits, key=lambda n: len(self._names[n]))] if fits else None
 
-    def _guess(self) -> None:
-        """Tell from the last doings which procedure is under way: one that several of them fit, and no other as well."""
+    def _guess(self) -> list[Event]:
+        """Tell from the last doings which procedure is under way: one that several of them fit, and no other as well;
+        what happened at the last of them.
+        """
         scores: list[tuple[int, str]] = []
         for name, procedure in self._procedures.items():
             steps = {m[0] for d in self._recent if (m := procedure.match(d.text, frozenset())) and m[1] >= SURE}
             scores.append((len(steps), name))
         scores.sort(reverse=True)
         if not scores or scores[0][0] < NAMES or (len(scores) > 1 and scores[1][0] == scores[0][0]):
-            return
+            return []
         self.run = Run(self._procedures[scores[0][1]], self._recent[0].t)
+        found: list[Event] = []
         for doing in self._recent:
-            self._begin(self.run, doing)
-        self.run.waiting.clear()  # how it began was not followed: nothing is held against it
+            found = self._begin(self.run, doing)
+        self.run.waiting.clear()  # how it began was not followed: its order is not held against it
         self._recent = []
+        return [replace(event, undone=(), late=False) for event in found]
 
     def _begin(self, run: Run, doing: _Doing) -> list[Event]:
         wrong = run.procedure.known_error(doing.text, run.so_far)

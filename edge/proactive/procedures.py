@@ -110,6 +110,8 @@ class Procedure:
         asked, seen = content(step), content(text)
         if tokens(text) == tokens(step):
             return 1.0
+        if undoes(text, step):
+            return 0.0
         both = sum(self.weights.get(k, 1.0) for k in set(asked) & set(seen))
         total = sum(self.weights.get(k, 1.0) for k in asked) + sum(self.weights.get(k, 1.0) for k in set(seen))
         return 2 * both / total if total else 0.0
@@ -191,9 +193,47 @@ def difference(asked: str, done: str) -> Difference:
     ask = {key(w) for w in want}
     missing = tuple(w for w in want if _counts(w) and key(w) not in have)
     added = tuple(w for w in got if _counts(w) and key(w) not in ask)
+    if not missing:  # a thing told more closely, or where it was taken from, is the same thing
+        added = tuple(w for w in tokens(_FROM.sub("", done)) if w in added and not _CLOSER.match(w))
     if not added:
         return Difference((), ())
     return Difference(missing, added)
+
+
+_FROM = re.compile(r"\b(?:from|off) (?!.*\b(?:and|without|into)\b).*$", re.IGNORECASE)
+_CLOSER = re.compile(
+    r"^(?:black|white|red|blue|green|yellow|orange|brown|gr[ae]y|pink|purple|silver|golden|both|left|right|wooden|metal|"
+    r"plastic|steel|paper|glass|hands?|own|clean|fresh|new)$"
+)
+_PAIRS = (
+    "put on/take off", "put in/take out", "put/remove", "open/close", "open/shut", "add/remove", "insert/remove", "insert/take out",
+    "insert/pull out", "attach/detach", "attach/remove", "connect/disconnect", "turn on/turn off", "switch on/switch off", "screw/unscrew",
+    "tighten/loosen", "plug in/unplug", "lock/unlock", "cover/uncover", "fill/empty", "fold/unfold", "assemble/disassemble",
+    "fasten/unfasten", "tie/untie", "load/unload", "pack/unpack", "raise/lower", "mount/dismount", "wrap/unwrap", "roll/unroll",
+)  # fmt: skip
+_OPPOSITES = frozenset(
+    pair for both in _PAIRS for one, other in [both.split("/")] for pair in ((one, other), (other, one))
+)
+
+
+def undoes(done: str, asked: str) -> bool:
+    """Whether a doing is the very opposite of what a step asks for: gloves that are taken off are not put on."""
+    return any((a, b) in _OPPOSITES for a in _acts(done) for b in _acts(asked))
+
+
+@lru_cache(maxsize=8192)
+def _acts(text: str) -> tuple[str, ...]:
+    """How a text begins, as a verb in its base form, alone and with its particle."""
+    words = tokens(text)
+    if not words:
+        return ()
+    verb = next((v for v in _VERBS if key(v) == key(words[0])), words[0])
+    particle = next((w for w in words[1:] if w in ("on", "off", "in", "out")), "")
+    return (f"{verb} {particle}",) if particle and f"{verb} {particle}" in _WITH else (verb,)
+
+
+_VERBS = tuple(sorted({side.split()[0] for both in _PAIRS for side in both.split("/")}))
+_WITH = frozenset(side for both in _PAIRS for side in both.split("/") if " " in side)
 
 
 Sort: TypeAlias = Literal["addition", "preparation", "other"]
