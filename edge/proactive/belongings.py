@@ -21,20 +21,22 @@ _AWAY = (
     + "|umbrella|bag|handbag|backpack|rucksack|briefcase|laptop|tablet|notebook|book|passport|ticket|headphones|"
     "camera|jacket|coat|scarf|hat|cap|helmet|gloves|glasses|sunglasses|water bottle|thermos|lunch box|suitcase|shopping bag|shopping|"
     "badge|id card|access card|key card|card|charger|power bank|headset|earbuds|hearing aids?|folder|documents|papers|clipboard|envelope|parcel|"
-    "medicine|pills|inhaler|insulin|epipen|walking stick|cane|crutch(?:es)?|stethoscope|tool ?box|tool ?bag|tripod|e-?reader|flowers|present"
+    "watch|wristwatch|ring|necklace|earrings|bracelet|lanyard|racket|goggles|towel|pacifier|teddy(?: bear)?|tape measure|measuring tape|drone|medicine|pills|inhaler|insulin|epipen|walking stick|cane|crutch(?:es)?|stethoscope|tool ?box|tool ?bag|tripod|e-?reader|flowers|present"
 )
 _THING = r"(?:the |a |an |my |his |her |their )?(?:\w+ )?(?P<thing>{})\b"
 _PUT = r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
 _TAKE = (
     r"^(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|collect|collects|hold|holds|carry|carries|"
-    r"pack|packs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
+    r"pack|packs|sling|slings|shoulder|shoulders|strap|straps|swing|swings|throw|throws|clip|clips|slip|slips|stuff|stuffs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
 )
-_INTO = re.compile(
+_INTO = re.compile(  # it goes along: carried in something, or worn
+    r"\b(?:over|on|onto|around|round) (?:the |my |his |her )?(?:\w+ )?(?:shoulders?|neck|wrist|waist|finger|head|back|belt)\b|"
     r"\b(?:in|into) (?:the |a |my |his |her )?(?:\w+ )?(?:\w+ )?(?:bag|pockets?|backpack|handbag|purse|rucksack|briefcase|suitcase|holster|pouch|satchel|trolley|basket)\b"
 )
 _WHERE = re.compile(r"\b(?P<where>(?:on|onto|in|into|under|beside|next to|by|at) .+)$")
 _PUT_AWAY = re.compile(_PUT + _THING.format(_AWAY))
 _TAKE_AWAY = re.compile(_TAKE + _THING.format(_AWAY))
+_SEVERAL = ("keys", "glasses", "phones", "gloves", "goggles", "rings", "buds", "pills", "papers", "documents")
 _HOME_TOO = re.compile(rf"^(?:{_ALWAYS})$")
 
 
@@ -104,7 +106,7 @@ class Belongings:
         if not lying:
             return []
         thing = min(lying, key=lambda t: t.t)
-        verb = "are" if thing.thing.endswith(("keys", "glasses", "headphones", "gloves")) else "is"
+        verb = "are" if thing.thing.endswith(_SEVERAL) else "is"
         state = f"{verb} still {thing.where}" if thing.where else f"{verb} not with you"
         text = speak("resource_reminder", thing=f"Your {thing.thing}", state=state)
         evidence = (*thing.refs, *leave.refs, f"w{unit.window.id}")

@@ -15,7 +15,7 @@ from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
 DAY_US = 86_400 * US
-APART_US = 15 * 60 * US  # closer together they are one errand
+APART_US = 6 * 60 * US  # closer together they are one errand
 TIMES = 3
 
 # Errands, and no everyday doings: a way that is walked for something, or something that is searched for.

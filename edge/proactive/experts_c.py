@@ -33,6 +33,12 @@ _STRONG = re.compile(
     r"\b(?:remind|(?:don't|do not|dont) let me|must(?:n't)?|ha(?:ve|s|d) to|need(?:s)? to|got to|gotta|promised?|note to self|remember to|not forget)\b",
     re.IGNORECASE,
 )
+# What the body asks for is done without being told, and nobody wants to hear of it.
+_FLEETING = re.compile(
+    r"(?:go )?(?:to )?(?:pee|poop|poo|wee|sneeze|cough|breathe|yawn|cry|puke|throw up|sit down|lie down|catch my breath|think|"
+    r"(?:use|go to|find) (?:the |a )?(?:toilet|bathroom|restroom|loo|washroom|ladies|gents))\b",
+    re.IGNORECASE,
+)
 _PERSON = {
     "my": "your", "me": "you", "mine": "yours", "i": "you", "myself": "yourself", "our": "your", "us": "you", "i'm": "you're",
     "i've": "you've", "i'll": "you'll", "we": "you", "am": "are",
@@ -64,7 +70,11 @@ class EpisodicExpert:
 
         late = self._routines.late(unit, window, items, snapshot, leaves)
         late += sought(unit, window, items, self._wearer, snapshot)
-        old = [i for i in unit.intentions if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i)]
+        old = [
+            i
+            for i in unit.intentions
+            if i.who in ("wearer", "") and unit.known - i.t > OLD_US and not _wish(i) and not _FLEETING.match(i.what)
+        ]
         if not old:
             return late
         turns = self._turns.of(unit, window, items, snapshot)
@@ -154,10 +164,16 @@ def _fits(due: Due, turn: Turn, intention: Intention, window: Window, items: lis
         return 0 if named else 1
     if named or (due.how == "after" and turn.kind in ("end", "change") and not due.words - _VAGUE):
         return 0
+    if due.how == "after" and due.words & _SESSION and turn.kind in ("end", "change", "room", "out"):
+        return 0  # what goes on is rarely called by its name when it is seen
     return 1 if turn.t - intention.t >= CONTEXT_WAIT_US else None
 
 
 _GO = frozenset(key(w) for w in ("leave", "go", "out", "bed", "sleep", "home", "head", "way"))
+_SESSION = frozenset(
+    key(w)
+    for w in """workout training practice lesson class session rehearsal match game exercise ride treatment visit""".split()
+)
 _VAGUE = frozenset(key(w) for w in ("this", "that", "call", "meeting", "finish", "done"))
 
 

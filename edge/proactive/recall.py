@@ -56,7 +56,15 @@ _DONE = {
         "repaired it": "repair,repairs", "glued it": "glue,glues", "painted it": "paint,paints",
         "sharpened it": "sharpen,sharpens", "oiled it": "oil,oils", "froze it": "freeze,freezes", "printed it": "print,prints",
         "varnished it": "varnish,varnishes", "picked it up": "collect,collects", "lent it out": "loan,loans",
-        "started it": "start,starts,switch on,switches on",
+        "started it": "start,starts,switch on,switches on", "mended it": "mend,mends,fix,fixes", "patched it": "patch,patches",
+        "sowed it": "sow,sows", "planted it": "plant,plants", "potted it": "pot,pots,repot,repots", "pickled it": "pickle,pickles",
+        "sewed it": "sew,sews", "wrapped it": "wrap,wraps", "labelled it": "label,labels", "signed it": "sign,signs",
+        "filled it in": "fill in,fills in", "pumped it up": "pump up,pumps up,inflate,inflates", "refuelled it": "refuel,refuels,fill up,fills up",
+        "replaced it": "replace,replaces,exchange,exchanges", "tuned it": "tune,tunes", "calibrated it": "calibrate,calibrates",
+        "waxed it": "wax,waxes", "greased it": "grease,greases", "plastered it": "plaster,plasters", "primed it": "prime,primes",
+        "dyed it": "dye,dyes", "hung it up to dry": "hang up,hangs up", "rented it": "rent,rents", "reserved it": "reserve,reserves",
+        "received it": "receive,receives", "found it": "find,finds", "damaged it": "damage,damages,crack,cracks,scratch,scratches,dent,dents",
+        "promised it": "promise,promises", "downloaded it": "download,downloads", "bandaged it": "bandage,bandages",
     }.items()
     for verb in verbs.split(",")
 }  # fmt: skip
@@ -64,7 +72,7 @@ _VERBS = tuple(sorted((verb + " " for verb in _DONE), key=len, reverse=True))
 _STARTED = re.compile(r"washing machine|dishwasher|dryer|slow cooker|bread (?:machine|maker)|printer|download|backup")
 _MEETS = re.compile(
     r"^(?:take|takes|pick up|picks up|grab|grabs|use|uses|unplug|unplugs|open|opens|empty|empties|eat|eats|unpack|unpacks|read|reads|"
-    r"wear|wears|return|returns|unload|unloads)\b"
+    r"wear|wears|return|returns|unload|unloads|check|checks|inspect|inspects|lift|lifts|hold|holds|mount|mounts|ride|rides|water|waters|touch|touches|see|sees|notice|notices|look at|looks at|pass|passes|hand over|hands over|collect|collects|pay for|pays for)\b"
 )
 
 
@@ -140,7 +148,9 @@ class Links:
                 name = f"{'_'.join(keys)}@{deed.t // US}"
                 if snapshot.services.with_key("memory_link_contextual", name):
                     continue
-                link = f"The {thing}: you {deed.done} {_when(deed.t, deed.offset_s, item)}"
+                several = thing.endswith("s") and not thing.endswith("ss")
+                done = re.sub(r"\bit\b", "them", deed.done) if several else deed.done
+                link = f"The {thing}: you {done} {_when(deed.t, deed.offset_s, item)}"
                 refs = (*deed.refs, f"o{item.id}", f"w{window.id}")
                 told = speak("memory_link_contextual", link=link)
                 return [service("memory_link_contextual", item.t, told, refs, name, unit, "B")]
