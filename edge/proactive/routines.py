@@ -1,6 +1,9 @@
 """Routines that are late today: what was begun on most recorded days by some time, and not yet today.
 
-A day of habits runs from four to four, so that what is done after midnight belongs to the evening before.
+A day of habits runs from four to four, so that what is done after midnight belongs to the evening before.  Where
+perception names activities as they begin, those beginnings tell a habit to the second; where it does not, as behind a
+camera, the pattern memory tells which episodes recur and when (GROVE's routine candidates), and only what somebody
+would be sorry to forget is told of.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from dataclasses import dataclass
 
 from edge.clock import US
 from edge.proactive.alerts import speak
-from edge.proactive.experts import Screening, service
+from edge.proactive.experts import Screening, service, stem_set
 from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
@@ -28,15 +31,28 @@ SOON_US = 5 * 60 * US  # so long before the latest usual beginning it is told wh
 LEAVING_US = 30 * 60 * US  # and so long before it to who leaves home: there will be no better moment
 # Nobody wants to be told of these.
 _PRIVATE = re.compile(r"toilet|bathroom visit|sleep|go(?:ing)? to bed")
+# Of what merely recurs (doors, keyboards), this is worth a word when it has not come.
+_WORTH = re.compile(
+    r"\b(?:medicine|medication|pills?|tablets?|vitamins?|insulin|inhaler|eye drops|ointment|blood (?:pressure|sugar)|temperature|"
+    r"breakfast|lunch|dinner|supper|shower|bath|brush(?:es)? (?:\w+ )?teeth|exercis\w*|yoga|gymnastics|workout|physio\w*|stretch\w*|meditat\w*|"
+    r"feed\w*|walk\w* (?:\w+ )?dog|dog walk|water\w* (?:\w+ )?(?:plants?|flowers|garden|tomatoes)|diary|journal|practi[cs]e\w*|"
+    r"back ?up|log ?book|rounds?|inspect\w*|lock\w* up|cash up|empt\w* (?:\w+ )?(?:bins?|till|mailbox))\b",
+    re.IGNORECASE,
+)
+EPISODES = 60  # of a pattern that are looked at
 
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """An activity usually begun by `by` (microseconds into the day of habits), with the beginnings it rests on."""
+    """An activity usually begun by `by` (microseconds into the day of habits), with the beginnings it rests on.
+
+    words: what shows that it has begun, when perception does not name it.
+    """
 
     label: str
     by: int
     refs: tuple[str, ...]
+    words: frozenset[str] = frozenset()
 
 
 class Routines:
@@ -60,16 +76,17 @@ class Routines:
         """
         day, into = _day(window.t_end, window.offset_s)
         if self._day != (day, window.offset_s):
-            self._habits = habits(snapshot, day, window.offset_s)
+            named = habits(snapshot, day, window.offset_s)
+            self._habits = named or recurring(snapshot, day)
             self._day = (day, window.offset_s)
         for habit in self._habits:
             over = into - habit.by
             if not -LEAVING_US <= over <= GIVE_UP_US:
                 continue
             key = f"late:{habit.label}:{day}"
-            if self.begun(habit.label, day, window.offset_s, snapshot) or snapshot.services.with_key(
-                "task_reminder", key
-            ):
+            if snapshot.services.with_key("task_reminder", key):
+                continue
+            if self.begun(habit.label, day, window.offset_s, snapshot):
                 continue
             if over < SLACK_US and not (over >= -SOON_US and _turns(items)) and not leaves():
                 continue
@@ -88,6 +105,11 @@ class Routines:
     def begun(self, label: str, day: int, offset_s: int, snapshot: Snapshot) -> bool:
         """Whether an activity has begun on a day of habits."""
         start = day * DAY_US + BEGINS_US - offset_s * US
+        words = next((h.words for h in self._habits if h.label == label), frozenset())
+        if words:
+            hits = snapshot.search("item", label, k=EPISODES, start=start, end=start + DAY_US)
+            seen = snapshot.trace.items_by_id([h.id for h in hits]).values()
+            return any(i.kind in ("event", "caption") and words <= stem_set(i.text) for i in seen)
         return any(
             i.object.lower() == label
             for action in ACTIONS
@@ -123,6 +145,39 @@ def habits(snapshot: Snapshot, today: int, offset_s: int) -> tuple[Habit, ...]:
         if len(shown) >= SHARE * len(recent) and not _PRIVATE.search(label):
             found.append(Habit(label, max(into for into, _ in shown), tuple(f"o{number}" for _, number in shown[-3:])))
     return tuple(found)
+
+
+def recurring(snapshot: Snapshot, today: int) -> tuple[Habit, ...]:
+    """The habits that the routines of the pattern memory show, by title; weekdays and weekends have habits of their own."""
+    first: dict[int, dict[int, tuple[int, int]]] = {}
+    days: set[int] = set()
+    for member in reversed(snapshot.patterns.recent(LAST_DAYS * EPISODES)):
+        day, into = _day(member.t_start, member.offset_s)
+        if not today - 4 * LAST_DAYS <= day < today or _weekend(day) != _weekend(today):
+            continue
+        days.add(day)
+        begun = first.setdefault(member.pattern_id, {})
+        if day not in begun or into < begun[day][0]:
+            begun[day] = (into, member.episode_id)
+    recent = sorted(days)[-LAST_DAYS:]
+    if len(recent) < (MIN_DAYS if not _weekend(today) else MIN_DAYS // 2):
+        return ()
+    found = []
+    for number in sorted(n for n in first if n):
+        shown = [first[number][d] for d in recent if d in first[number]]
+        if len(shown) < SHARE * len(recent):
+            continue
+        pattern = snapshot.patterns.get(number)
+        label = pattern.title.lower()
+        if pattern.kind == "routine" and _WORTH.search(label) and not _PRIVATE.search(label):
+            refs = (f"p{number}", *(f"e{episode}" for _, episode in shown[-3:]))
+            found.append(Habit(label, max(into for into, _ in shown), refs, stem_set(label)))
+    return tuple(found)
+
+
+def _weekend(day: int) -> bool:
+    """Whether a day of habits, counted from 1970, is a Saturday or Sunday."""
+    return (day + 3) % 7 >= 5
 
 
 def _turns(items: Sequence[Item]) -> bool:

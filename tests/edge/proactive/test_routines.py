@@ -111,3 +111,37 @@ def test_an_evening_in_which_the_memory_begins_says_nothing_of_when_things_begin
     evening = [window(at(-1, "22:30"), "lunch")]  # a late one, before anything else was recorded
     watch = [window(at(8, "09:00"), "reading"), *(window(at(8, f"12:{m:02d}")) for m in range(20, 60))]
     assert [s.text for s in late([*evening, *days(USUAL), *watch])] == ["Not yet today: lunch."]
+
+
+def seen(t, action, thing):
+    return replace(window(t), events=(Event(t, "wearer", action, thing),))
+
+
+def unnamed(starts, *, now):
+    """Weekdays of a camera that names no activity: medicine in the morning, a keyboard all day; then the morning `now`."""
+    made = []
+    for n, clock in enumerate(starts):
+        day = n + 2 * (n // 5)
+        made += [seen(at(day, clock), "take", "medicine"), seen(at(day, "11:00"), "type on", "keyboard")]
+    today = len(starts) + 2 * (len(starts) // 5)
+    return [*made, *(seen(at(today, f"{clock // 60}:{clock % 60:02d}"), *act) for clock, act in now)]
+
+
+MORNINGS = ["08:05", "08:00", "08:10", "08:05", "08:02", "08:07", "08:00", "08:09"]
+DESK = [(minute, ("type on", "keyboard")) for minute in range(490, 560, 5)]
+
+
+def test_what_the_pattern_memory_knows_is_late_where_nothing_is_named():
+    found = late(unnamed(MORNINGS, now=DESK))
+    assert [s.text for s in found] == ["Not yet today: take medicine."]
+    assert any(ref.startswith("p") for ref in found[0].evidence)
+    assert any(ref.startswith("e") for ref in found[0].evidence)
+
+
+def test_what_has_been_done_is_not_late_where_nothing_is_named():
+    assert late(unnamed(MORNINGS, now=[(481, ("take", "medicine")), *DESK])) == []
+
+
+def test_what_merely_recurs_is_not_missed():
+    paper = ((minute, ("read", "paper")) for minute in range(650, 720, 5))
+    assert late(unnamed(MORNINGS, now=[(481, ("take", "medicine")), *paper])) == []
