@@ -168,7 +168,7 @@ def intentions(
         rows = [r for r in _intention_rows(snapshot) if low <= r["_t"] < high]
     for row in rows:
         row["time"] = row["t"][:10] + " " + row["t"][11:19]
-    emit(_clean(rows), as_json, ("id", "time", "state", "what", "due", "quote"), NOTHING)
+    emit(_clean(rows), as_json, ("id", "time", "state", "sort", "what", "due", "quote"), NOTHING)
 
 
 def alerts(
@@ -246,6 +246,8 @@ def _open_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _intention_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    from edge.memory.intentions import sort_of, waits_for
+
     return [
         {
             "_t": i.t,
@@ -253,8 +255,10 @@ def _intention_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
             "id": f"i{i.id}",
             "t": at(i.t, i.offset_s),
             "who": i.who,
+            "sort": sort_of(i),
             "what": i.what,
             "due": i.due,
+            "waits_for": waits_for(i),
             "state": i.state,
             "quote": i.quote,
             "evidence": list(i.evidence),

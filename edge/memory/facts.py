@@ -59,6 +59,8 @@ class Draft:
             return sentence(f"{who} often does this: {self.object}")
         if self.relation == "recurs":
             return sentence(f"This recurs: {self.object}")
+        if self.relation == "recurs alike":
+            return sentence(f"Something like this recurs: {self.object}")
         return sentence(f"{who} {self.relation} {self.object}")
 
 
@@ -215,9 +217,10 @@ def routine(pattern: Pattern, members: Sequence[Episode]) -> list[Draft]:
     if pattern.kind != "routine" or pattern.days < HABIT_DAYS:
         return []
     key = f"habit|p{pattern.id}"
+    same = sum(e.subject == pattern.title for e in members) > 1  # else its title is but one of many that are alike
     return [
         Draft(
-            "habit", "wearer", "recurs", pattern.title,
+            "habit", "wearer", "recurs" if same else "recurs alike", pattern.title,
             Support(f"e{e.id}", e.t_start, e.offset_s, e.subject, max(e.known, pattern.known), None, e.id),
             alone=False, key=key,
         )

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from edge.memory.bounds import MOST, bounded
 from edge.memory.text import content, lemma
 from storage.records import Intention, IntentionState, Utterance, Window
+
+IntentionSort: TypeAlias = Literal["request", "promise", "reminder", "plan"]
+DueSort: TypeAlias = Literal["time", "object", "place", "activity", ""]
 
 _OPENERS = re.compile(
     r"\b(?:"
@@ -74,10 +78,61 @@ _LEAD = re.compile(
 _SENTENCE_END = re.compile(r"[.!?;:]\s")
 _TAIL = re.compile(r",? (?:i promise|please|okay|ok|right)$", re.IGNORECASE)
 _AGAIN = re.compile(r"^(?:remember to|not forget to|(?:to|about))\s+", re.IGNORECASE)
+_GOING = re.compile(r"\bgoing to\s*$", re.IGNORECASE)
+_PLACE = re.compile(r"(?:an?|the|my|our|your|his|her|their|some|this|that)\b", re.IGNORECASE)
 _STRONG = re.compile(
     r"^(?:remind|don't let|do not let|dont let|note to|reminder to)|\b(?:have|need|got|promised?|must(?:n't)?|gotta|better|supposed|forget)\b",
     re.I,
 )
+
+
+# How an intention was meant, and what its condition waits for; the first that fits
+_SORTS: tuple[tuple[IntentionSort, re.Pattern[str]], ...] = (
+    ("request", re.compile(r"\b(?:remind me|(?:don't|do not|dont) let me forget)\b", re.I)),
+    ("promise", re.compile(r"\b(?:promised?|i(?:'ll| will)|you and i)\b", re.I)),
+    (
+        "reminder",
+        re.compile(r"\b(?:to self|remember|not forget|(?:mustn't|must not|can't|cannot|shouldn't) forget)\b", re.I),
+    ),
+)
+_WAITS: tuple[tuple[DueSort, re.Pattern[str]], ...] = (
+    (
+        "time",
+        re.compile(
+            rf"\b(?:tonight|tomorrow|today|later|noon|midnight|night|morning|afternoon|evening|weekend|week|month|year|\w+day"
+            rf"|minutes?|hours?|days?|o'clock|a\.?m|p\.?m|(?:at|by|before|after|until) {_CLOCK})\b"
+            r"|\b(?:at|by|before|after|until) \d",
+            re.I,
+        ),
+    ),
+    (
+        "object",
+        re.compile(
+            r"\b(?:see|find|use|touch|open|hold|pick up|take|have|get|reach for|run out of) (?:the|my|a|an|some|his|her|our|their)\b",
+            re.I,
+        ),
+    ),
+    (
+        "place",
+        re.compile(
+            r"\b(?:(?:at|in|to|into|by|past|on) (?:the|my|our|his|her|their|a)|(?:get|got|come|am|are|arrive|back|at|go) (?:back )?"
+            r"(?:at |to )?(?:home|work|school|there)|on (?:the|my) way|here|downtown)\b",
+            re.I,
+        ),
+    ),
+)
+
+
+def sort_of(intention: Intention) -> IntentionSort:
+    """How it was meant: a request to be reminded, a promise, a reminder to oneself, else a plan."""
+    return next((sort for sort, said in _SORTS if said.search(intention.quote)), "plan")
+
+
+def waits_for(intention: Intention) -> DueSort:
+    """What its condition names: a time, a thing, a place, else something that goes on; "" without a condition."""
+    if not intention.due:
+        return ""
+    return next((sort for sort, told in _WAITS if told.search(intention.due)), "activity")
 
 
 def heard(window: Window, wearer: frozenset[str]) -> list[Intention]:
@@ -99,6 +154,8 @@ def _of(said: Utterance, window: Window) -> list[Intention]:
             continue
         what = _TAIL.sub("", " ".join(match["what"].split()).strip(" ,"))
         what = _AGAIN.sub("", _REST.split(what)[0])
+        if _GOING.search(opener) and _PLACE.match(what):  # going somewhere, not about to do something
+            what = f"go to {what}"
         condition = _CONDITION.search(what)
         lead = _lead(said.text[: match.start()]) or (match["when"] or "").strip()
         # a wish or a plan without a when is talk

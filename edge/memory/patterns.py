@@ -196,8 +196,13 @@ def _summary(
     else:
         parts.append(f"What recurs: {listed(worded(shared, told), 6)}" if shared else "Its words differ each time")
     if older:
-        parts.append(f"Earlier: {listed(dict.fromkeys(e.subject for e in older[-8:]), 5)}")
+        parts.append(f"Earlier: {_subjects(older[-8:])}")
     return " ".join(sentence(p) for p in parts[:6])
+
+
+def _subjects(members: Sequence[Member]) -> str:
+    """What some episodes were about, each once: five at most."""
+    return "; ".join(list(dict.fromkeys(m.subject for m in members))[:5])
 
 
 def _kind(days: int, members: Sequence[Member]) -> PatternKind:

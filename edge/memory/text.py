@@ -17,7 +17,8 @@ STOP = frozenset(  # as prose: easier to read and extend than a list
     "wearer camera finished starts started start begins while also not no yes".split()
 )
 _PHRASE = frozenset(
-    "and as at before between by for from in inside into of off on onto or so that then to until using with".split()
+    "about along and around as at before behind between by for from in inside into near of off on onto or over past so that then through to towards "
+    "under until using with".split()
 )
 LONGEST = 60  # letters of a word that means something
 _DOUBLED = re.compile(r"([bdgmnprt])\1$")
@@ -123,10 +124,8 @@ def headline(text: str, least: int, most: int) -> str:
     parts = text.split()
     if len(parts) <= most:
         return text.strip()
-    for end in range(most, least - 1, -1):
-        if parts[end].lower() in _PHRASE or parts[end - 1][-1] in ",;:.":
-            whole = parts[:end]
-            while len(whole) > least and whole[-1].lower().strip(",") in STOP | _PHRASE:
-                whole.pop()
-            return " ".join(whole).rstrip(",;:")
-    return " ".join(parts[:most]).rstrip(",;:")
+    ends = (i for i in range(most, least - 1, -1) if parts[i].lower() in _PHRASE or parts[i - 1][-1] in ",;:.")
+    whole = parts[: next(ends, most)]
+    while len(whole) > least and whole[-1].lower().strip(",") in STOP | _PHRASE:
+        whole.pop()
+    return " ".join(whole).rstrip(",;:")

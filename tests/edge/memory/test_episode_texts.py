@@ -19,6 +19,7 @@ US = 1_000_000
         ("Set up the camera, swap the old battery of the tripod head", "Set up the camera, swap the old battery"),
         ("Take plate, squeeze sponge, open bin, close the drawer with one hand", "Take plate, squeeze sponge, open bin, close the drawer"),
         ("Ten words are what a subject may hold at the", "Ten words are what a subject may hold at the"),
+        ("Somebody shows a picture of a dog walking past a gate", "Somebody shows a picture of a dog walking"),
         ("one two three four five six seven eight nine ten eleven", "one two three four five six seven eight nine ten"),
     ],
 )  # fmt: skip

@@ -191,3 +191,20 @@ def test_the_wearer_can_drop_it() -> None:
     wish = stated("I need to post the letter.")
     assert intentions.resolved(window("I don't have to post the letter.", t=60), [wish], WEARER) == [(wish, "dropped")]
     assert intentions.resolved(window("Never mind.", t=60), [wish], WEARER) == [(wish, "dropped")]
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "sort", "waits_for"),
+    [
+        ("Remind me to buy milk when I get to the shop.", "buy milk", "request", "place"),
+        ("I promise to call you tomorrow.", "call you", "promise", "time"),
+        ("I'll water the plants after lunch.", "water the plants", "promise", "activity"),
+        ("Note to self: pay the rent before Friday.", "pay the rent", "reminder", "time"),
+        ("I have to call him when I see the ladder.", "call him", "plan", "object"),
+        ("I have to call the plumber.", "call the plumber", "plan", ""),
+        ("I'm going to the dentist at 5.", "go to the dentist", "plan", "time"),
+    ],
+)
+def test_how_it_was_meant_and_what_it_waits_for(said: str, what: str, sort: str, waits_for: str) -> None:
+    (wish,) = intentions.heard(window(said), WEARER)
+    assert (wish.what, intentions.sort_of(wish), intentions.waits_for(wish)) == (what, sort, waits_for)
