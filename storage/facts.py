@@ -17,11 +17,12 @@ from storage.vectors import Vector
 
 _FACT = (
     "SELECT f.kind, f.subject, f.relation, f.object, f.text, f.key, v.state, v.support, v.days, v.t_first, v.t_last, "
-    "v.known, f.made_by, v.reason, v.version, f.id FROM fact f JOIN fact_version v ON v.fact_id = f.id "
+    "v.known, f.made_by, v.reason, v.version, f.id FROM fact f CROSS JOIN fact_version v ON v.fact_id = f.id "
 )
+# The newest version known at t, looked for from the end of the chain: a habit has one for every day it was seen.
 _NEWEST = (
-    "v.known <= ? AND NOT EXISTS (SELECT 1 FROM fact_version n WHERE n.fact_id = v.fact_id "
-    "AND n.known <= ? AND n.version > v.version)"
+    "v.version = (SELECT n.version FROM fact_version n WHERE n.fact_id = f.id AND n.known <= ? "
+    "ORDER BY n.version DESC LIMIT 1)"
 )
 _SUPPORT = "SELECT ref, t, offset_s, quote, known, window_id, episode_id, correction_id FROM fact_support "
 _DAY_US = 86_400_000_000
@@ -35,19 +36,19 @@ class FactReader:
 
     def get(self, fact_id: int) -> Fact:
         """One fact, whatever its state.  Raises NotFound."""
-        found = self._rows(f"WHERE f.id = ? AND {_NEWEST}", (fact_id, self._until, self._until))
+        found = self._rows(f"WHERE f.id = ? AND {_NEWEST}", (fact_id, self._until))
         if not found:
             raise NotFound(f"There is no fact f{fact_id} at that time.")
         return found[0]
 
     def all(self, kind: FactKind | None = None, state: FactState | None = "active") -> list[Fact]:
         """Facts (of one kind) in one state, or in any when it is None, in the order they came."""
-        found = self._rows(f"WHERE {_NEWEST} ORDER BY f.id", (self._until, self._until))
+        found = self._rows(f"WHERE {_NEWEST} ORDER BY f.id", (self._until,))
         return [f for f in found if kind in (None, f.kind) and state in (None, f.state)]
 
     def about(self, subject: str, state: FactState | None = "active") -> list[Fact]:
         """Facts about one subject, by its canonical name."""
-        found = self._rows(f"WHERE f.subject = ? AND {_NEWEST} ORDER BY f.id", (subject, self._until, self._until))
+        found = self._rows(f"WHERE f.subject = ? AND {_NEWEST} ORDER BY f.id", (subject, self._until))
         return [f for f in found if state in (None, f.state)]
 
     def many(self, ids: Sequence[int]) -> dict[int, Fact]:
@@ -56,20 +57,20 @@ class FactReader:
         for start in range(0, len(ids), 500):
             part = ids[start : start + 500]
             marks = ",".join("?" * len(part))
-            for fact in self._rows(f"WHERE f.id IN ({marks}) AND {_NEWEST}", (*part, self._until, self._until)):
+            for fact in self._rows(f"WHERE f.id IN ({marks}) AND {_NEWEST}", (*part, self._until)):
                 found[fact.id] = fact
         return found
 
     def with_key(self, key: str) -> Fact | None:
         """The fact of that key, if it is known."""
-        found = self._rows(f"WHERE f.key = ? AND {_NEWEST} ORDER BY f.id LIMIT 1", (key, self._until, self._until))
+        found = self._rows(f"WHERE f.key = ? AND {_NEWEST} ORDER BY f.id LIMIT 1", (key, self._until))
         return found[0] if found else None
 
     def family(self, kind: FactKind, subject: str, relation: str) -> list[Fact]:
         """The newest 200 facts of one kind, subject and relation: those a new one may be the same as."""
         return self._rows(
             f"WHERE f.kind = ? AND f.subject = ? AND f.relation = ? AND {_NEWEST} ORDER BY f.id DESC LIMIT 200",
-            (kind, subject, relation, self._until, self._until),
+            (kind, subject, relation, self._until),
         )
 
     def support(self, fact_id: int) -> list[Support]:

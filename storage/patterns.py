@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from storage import vectors
 from storage.connect import Connection
@@ -15,10 +15,10 @@ _COLUMNS = (
     "v.kind, v.title, v.summary, v.keywords, v.coherence, v.recurrence, v.days, v.frequency, v.typical_minute, "
     "v.spread_min, v.known, v.made_by, v.version, v.pattern_id"
 )
-# The newest version known at t of each pattern: no other version of the chain that is known at t is newer.
+# The newest version known at t of each pattern, looked for from the end of its chain: the cost does not grow with it.
 _NEWEST = (
-    "v.known <= ? AND NOT EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = v.pattern_id "
-    "AND n.known <= ? AND n.version > v.version)"
+    "pattern p CROSS JOIN pattern_version v ON v.pattern_id = p.id AND v.version = (SELECT n.version FROM "
+    "pattern_version n WHERE n.pattern_id = p.id AND n.known <= ? ORDER BY n.version DESC LIMIT 1)"
 )
 
 
@@ -49,7 +49,7 @@ class PatternReader:
 
     def get(self, pattern_id: int) -> Pattern:
         """One pattern.  Raises NotFound."""
-        found = self._rows("WHERE v.pattern_id = ? AND " + _NEWEST, (pattern_id, self._until, self._until))
+        found = self._rows(f"{_NEWEST} WHERE p.id = ?", (self._until, pattern_id))
         if not found:
             raise NotFound(f"There is no pattern p{pattern_id} at that time.")
         return found[0]
@@ -57,17 +57,17 @@ class PatternReader:
     def many(self, pattern_ids: list[int]) -> dict[int, Pattern]:
         """Patterns by id, those that are known."""
         marks = ",".join("?" * len(pattern_ids))
-        found = self._rows(f"WHERE v.pattern_id IN ({marks}) AND {_NEWEST}", (*pattern_ids, self._until, self._until))
+        found = self._rows(f"{_NEWEST} WHERE p.id IN ({marks})", (self._until, *pattern_ids))
         return {p.id: p for p in found}
 
     def all(self) -> list[Pattern]:
         """Every known pattern, in the order they came."""
-        return self._rows(f"WHERE {_NEWEST} ORDER BY v.pattern_id", (self._until, self._until))
+        return self._rows(f"{_NEWEST} ORDER BY p.id", (self._until,))
 
     def versions(self, pattern_id: int) -> list[Pattern]:
         """The chain of a pattern up to this time, oldest first."""
         return self._rows(
-            "WHERE v.pattern_id = ? AND v.known <= ? ORDER BY v.version",
+            "pattern_version v WHERE v.pattern_id = ? AND v.known <= ? ORDER BY v.version",
             (pattern_id, self._until),
         )
 
@@ -79,7 +79,9 @@ class PatternReader:
             marks = ",".join("?" * len(part))
             found.update(
                 self._db.execute(
-                    f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.id IN ({marks}) AND {_NEWEST}",
+                    f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.id IN ({marks}) AND v.known <= ? AND NOT "
+                    "EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = v.pattern_id AND n.known <= ? "
+                    "AND n.version > v.version)",
                     (*part, self._until, self._until),
                 )
             )
@@ -108,10 +110,11 @@ class PatternReader:
         return [_member(row, pattern_id) for row in rows]
 
     def subjects(self, pattern_id: int, count: int) -> list[str]:
-        """The subjects of the newest `count` episodes of a pattern, newest first."""
+        """The subjects of the newest `count` episodes of a pattern, newest first: those that `newest` would give."""
         rows = self._db.execute(
-            "SELECT e.subject FROM (SELECT DISTINCT episode_id FROM edge WHERE pattern_id = ? AND known <= ? "
-            "ORDER BY episode_id DESC LIMIT ?) g JOIN episode e ON e.id = g.episode_id ORDER BY e.id DESC",
+            "SELECT e.subject FROM (SELECT episode_id, min(known) AS joined FROM edge WHERE pattern_id = ? AND known <= ? "
+            "GROUP BY episode_id ORDER BY 2 DESC, 1 DESC LIMIT ?) g CROSS JOIN episode e ON e.id = g.episode_id "
+            "ORDER BY g.joined DESC, g.episode_id DESC",
             (pattern_id, self._until, count),
         )
         return [row[0] for row in rows]
@@ -119,8 +122,8 @@ class PatternReader:
     def first(self, pattern_id: int) -> Member | None:
         """The episode that opened a pattern."""
         rows = self._db.execute(
-            f"SELECT {_MEMBER} FROM (SELECT min(episode_id) AS id FROM edge WHERE pattern_id = ? AND known <= ?) g "
-            "JOIN episode e ON e.id = g.id JOIN recording r ON r.id = e.recording_id",
+            f"SELECT {_MEMBER} FROM (SELECT episode_id AS id FROM edge WHERE pattern_id = ? AND known <= ? "
+            "ORDER BY known, episode_id LIMIT 1) g JOIN episode e ON e.id = g.id JOIN recording r ON r.id = e.recording_id",
             (pattern_id, self._until),
         ).fetchall()
         return _member(rows[0], pattern_id) if rows else None
@@ -140,7 +143,7 @@ class PatternReader:
             "WHERE e.known <= ? ORDER BY e.known DESC, e.id DESC LIMIT ?",
             (self._until, self._until, count),
         )
-        return [_member(row, int(row[7] or 0)) for row in rows]
+        return [_member(row, row[7] or 0) for row in rows]
 
     def edges_to(self, pattern_id: int, episode_ids: list[int]) -> dict[int, Edge]:
         """The newest known edges from a pattern to those episodes, by episode."""
@@ -172,15 +175,14 @@ class PatternReader:
         marks = ",".join("?" * len(pattern_ids))
         rows = dict(
             self._db.execute(
-                f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.pattern_id IN ({marks}) AND {_NEWEST}",
-                (*pattern_ids, self._until, self._until),
+                f"SELECT v.id, v.pattern_id FROM {_NEWEST} WHERE p.id IN ({marks})", (self._until, *pattern_ids)
             ).fetchall()
         )
         found = vectors.get(self._db, "pattern_vec", list(rows), "pattern_version.known", self._until)
         return {rows[row]: vector for row, vector in found.items()}
 
-    def _rows(self, where: str, values: tuple[object, ...]) -> list[Pattern]:
-        return [_pattern(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM pattern_version v {where}", values)]
+    def _rows(self, source: str, values: tuple[object, ...]) -> list[Pattern]:
+        return [_pattern(row) for row in self._db.execute(f"SELECT {_COLUMNS} FROM {source}", values)]
 
 
 class PatternWriter:
@@ -274,5 +276,5 @@ def _split(keywords: str) -> tuple[str, ...]:
     return tuple(k for k in keywords.split("\n") if k)
 
 
-def _member(row: tuple[object, ...], pattern_id: int) -> Member:
-    return Member(*row[:3], _split(str(row[3])), *row[4:7], pattern_id)  # type: ignore[arg-type, call-arg]
+def _member(row: tuple[Any, ...], pattern_id: int) -> Member:
+    return Member(row[0], row[1], row[2], _split(row[3]), row[4], row[5], row[6], pattern_id)

@@ -57,12 +57,13 @@ def get(db: Connection, table: str, rows: list[int], known: str, until: Us) -> d
     """The vectors of those rows that have one and are known: `known` is "owner.column", which must not be after `until`."""
     found: dict[int, Vector] = {}
     owner = known.partition(".")[0]
+    # Row by row from its owner: vec0 takes three times as long over "rowid IN (...)".
+    source = f"{owner} CROSS JOIN {table} v ON v.rowid = {owner}.id"
     for start in range(0, len(rows), 500):
         part = rows[start : start + 500]
         marks = ",".join("?" * len(part))
         for row, data in db.execute(
-            f"SELECT rowid, embedding FROM {table} WHERE rowid IN "
-            f"(SELECT id FROM {owner} WHERE id IN ({marks}) AND {known} <= ?)",
+            f"SELECT {owner}.id, v.embedding FROM {source} WHERE {owner}.id IN ({marks}) AND {known} <= ?",
             (*part, until),
         ):
             found[row] = np.frombuffer(data, dtype="<f4")

@@ -12,7 +12,7 @@ Everything is read from the newest episodes, so the cost does not grow with the 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -43,6 +43,18 @@ KEYWORDS = 24  # of an episode
 PATTERN_KEYWORDS = 64
 
 
+class Weights(dict[str, float]):
+    """How much a word tells: the square of the logarithm of one over its share of the episodes of late."""
+
+    def __init__(self, seen: int, common: Mapping[str, int]) -> None:
+        self._seen, self._common = seen, common
+
+    def __missing__(self, word: str) -> float:
+        found = max(0.05, math.log((self._seen + 1) / (0.5 + self._common.get(word, 0)))) ** 2
+        self[word] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the newest episodes tell about the one that is to be matched."""
@@ -52,15 +64,10 @@ class Surroundings:
     sizes: Mapping[int, int]  # pattern -> how many of them it holds
     before: int  # the pattern that the episode goes on from, 0 for none
     eased: float = 0.0  # likeness that is asked less of every pattern
-    _told: dict[str, float] = field(default_factory=dict, compare=False)
+    weights: Weights = field(init=False, compare=False)
 
-    def weight(self, word: str) -> float:
-        """How much a word tells: the square of the logarithm of one over its share of the episodes of late."""
-        found = self._told.get(word)
-        if found is None:
-            found = max(0.05, math.log((self.seen + 1) / (0.5 + self.common.get(word, 0)))) ** 2
-            self._told[word] = found
-        return found
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", Weights(self.seen, self.common))
 
     def asked(self, pattern_id: int) -> float:
         """How much more likeness than MATCH a pattern needs: more for its size, less where few recur."""
@@ -175,13 +182,9 @@ def _ranked(words: tuple[str, ...], most: int) -> Mapping[str, float]:
     return {word: (most - place) / most for place, word in enumerate(words[:most])}
 
 
-def _as_much(_: str) -> float:
-    return 1.0
-
-
 def _cosine(a: Mapping[str, float], b: Mapping[str, float], near: Surroundings | None) -> float:
-    tell = near.weight if near else _as_much
+    tells = near.weights if near else defaultdict(lambda: 1.0)
     # fsum: the same in whatever order the words come
-    both = math.fsum([a[w] * b[w] * tell(w) for w in a if w in b])
-    product = math.prod([math.fsum([v * v * tell(w) for w, v in side.items()]) for side in (a, b)])
+    both = math.fsum([a[w] * b[w] * tells[w] for w in a if w in b])
+    product = math.prod([math.fsum([v * v * tells[w] for w, v in side.items()]) for side in (a, b)])
     return both / math.sqrt(product) if product else 0.0

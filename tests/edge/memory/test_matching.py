@@ -26,10 +26,10 @@ PATTERN = Pattern("thread", "Wash plate", "", (), 1.0, 1, 1, 1.0, None, None, 0)
 
 def test_a_word_tells_the_more_the_rarer_it_is_of_late() -> None:
     near = Surroundings(9, {"take": 9, "cup": 1}, {}, 0)
-    assert near.weight("violin") == pytest.approx(log(10 / 0.5) ** 2)
-    assert near.weight("cup") == pytest.approx(log(10 / 1.5) ** 2)
-    assert near.weight("take") == pytest.approx(log(10 / 9.5) ** 2)
-    assert Surroundings(9, {"take": 40}, {}, 0).weight("take") == pytest.approx(0.05**2), "never nothing"
+    assert near.weights["violin"] == pytest.approx(log(10 / 0.5) ** 2)
+    assert near.weights["cup"] == pytest.approx(log(10 / 1.5) ** 2)
+    assert near.weights["take"] == pytest.approx(log(10 / 9.5) ** 2)
+    assert Surroundings(9, {"take": 40}, {}, 0).weights["take"] == pytest.approx(0.05**2), "never nothing"
 
 
 def test_a_large_pattern_is_asked_for_more() -> None:
@@ -101,8 +101,8 @@ def _cos(both: float, a: float, b: float) -> float:
 
 def test_common_words_hardly_count() -> None:
     near = Surroundings(20, {"wash": 20}, {}, 0)
-    common, rare = near.weight("wash"), near.weight("cup")
-    assert near.weight("plate") == rare > 1000 * common
+    common, rare = near.weights["wash"], near.weights["cup"]
+    assert near.weights["plate"] == rare > 1000 * common
     assert likeness(EPISODE, X, PATTERN, None, ["Wash plate"], near) == pytest.approx(common / (common + rare) / 3)
 
 

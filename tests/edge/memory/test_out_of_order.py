@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from datetime import datetime, timedelta, timezone
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,16 @@ def test_whatever_the_order_of_arrival_patterns_agree_with_their_edges(seed: int
 
 
 def test_what_comes_in_late_is_not_the_newest(tmp_path: Path, embed: Any) -> None:
-    days = [session(tmp_path, f"dishes-{n}", START + timedelta(days=n), DISHES) for n in range(8)]
-    with grown([*days[:2], *days[5:], *days[2:5]], embed) as store, store.snapshot() as snapshot:
+    orders = enumerate(permutations(DISHES))  # the same words, each time in another order
+    days = [session(tmp_path, f"dishes-{n}", START + timedelta(days=n), list(acts)) for n, acts in orders]
+    with grown([*days[:1], *days[4:], *days[1:4]], embed) as store, store.snapshot() as snapshot:
         (pattern,) = snapshot.patterns.all()
         newest = snapshot.patterns.newest(pattern.id, 3)
-        assert [m.recording for m in newest] == ["dishes-5", "dishes-6", "dishes-7"]
-        assert [m.recording for m in snapshot.patterns.newest(pattern.id, 20)] == [f"dishes-{n}" for n in range(8)]
+        assert [m.recording for m in newest] == ["dishes-3", "dishes-4", "dishes-5"]
+        held = snapshot.patterns.newest(pattern.id, 20)
+        assert [m.recording for m in held] == [f"dishes-{n}" for n in range(6)]
+        assert len({m.subject for m in held}) == 6
+        assert snapshot.patterns.subjects(pattern.id, 3) == [m.subject for m in reversed(newest)]
 
 
 def test_a_recording_that_goes_on_takes_nothing_from_those_after_it(tmp_path: Path, embed: Any) -> None:
