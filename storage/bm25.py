@@ -23,6 +23,7 @@ from storage.index_segments import Array
 K1 = 1.5
 B = 0.75
 _FEW = 8  # a list is looked into, not spread out, when the rows that may still rank are so many times fewer
+_CHUNK = 2**15  # rows that are scored at once
 _SLACK = np.float32(1.0001)  # over the rounding of sums
 
 
@@ -57,14 +58,20 @@ def rank(view: View, terms: Sequence[str], depth: int) -> list[int]:
     seen = np.zeros(lengths.size, dtype=bool)
     best, scores, floor = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32), np.float32(0)
     for n, word in enumerate(words):
-        if sum(w.weight * _gain(w.most, shortest, typical) for w in words[n:]) * _SLACK < floor:
+        longest = _longest(words[n:], typical, float(floor)) if floor else math.inf
+        if longest < shortest:
             break
-        fresh = ~seen[word.at] if n else None
-        at, score = _scored(words[n:], fresh, lengths, typical, floor)
-        best, scores = _first(np.concatenate((best, at)), np.concatenate((scores, score)), depth)
-        if best.size == depth:
-            floor = scores.min()
-        seen[word.at] = True
+        wanted = None if longest >= 65535 else lengths[word.at] <= longest
+        if n:
+            wanted = ~seen[word.at] if wanted is None else wanted & ~seen[word.at]
+        rows = np.arange(word.at.size) if wanted is None else np.flatnonzero(wanted)
+        for begin in range(0, rows.size, _CHUNK):  # the first of them raise the floor for those that follow
+            at, score = _scored(words[n:], rows[begin : begin + _CHUNK], lengths, typical, floor)
+            if at.size:
+                best, scores = _first(np.concatenate((best, at)), np.concatenate((scores, score)), depth)
+                floor = scores.min() if best.size == depth else floor
+        if n + 1 < len(words):
+            seen[word.at] = True
     ids = np.empty(best.size, dtype=np.int64)
     by_place = np.argsort(best)
     ids[by_place] = ids_of(spans, best[by_place])
@@ -108,41 +115,47 @@ def _lengths(span: Span) -> Array:
     return found
 
 
-def _scored(
-    words: Sequence[_Word], fresh: Array | None, lengths: Array, typical: int, floor: Any
-) -> tuple[Array, Array]:
-    """Places and scores of those rows of the first word that are `fresh` (None: all) and score no less than `floor`."""
+def _longest(words: Sequence[_Word], typical: int, floor: float) -> float:
+    """How long a text may be that some words alone lift to the floor, if it holds each as often as any does."""
+    n, weight = max(w.most for w in words), sum(w.weight for w in words)
+    return typical * ((n * (K1 + 1) * weight * float(_SLACK) / floor - n) / K1 - (1 - B)) / B
+
+
+def _scored(words: Sequence[_Word], rows: Array, lengths: Array, typical: int, floor: Any) -> tuple[Array, Array]:
+    """Places and scores of those of some rows of the first word that score no less than `floor`."""
     word = words[0]
-    at, times = (
-        (word.at, word.times) if fresh is None else (word.at[fresh], None if word.times is None else word.times[fresh])
-    )
+    at = word.at[rows]
     size = lengths[at]
-    score = np.float32(word.weight) * _gains(size, times, typical)
+    score = np.float32(word.weight) * _gains(size, None if word.times is None else word.times[rows], typical)
     for n, other in enumerate(words[1:], 1):
         if floor:
-            most = max(w.most for w in words[n:])
-            more = np.float32(sum(w.weight for w in words[n:])) * (
-                _once(typical)[size] if most == 1 else _gain(np.float32(most), size.astype(np.float32), typical)
-            )
-            good = (score + more) * _SLACK >= floor
+            most, weight = max(w.most for w in words[n:]), np.float32(sum(w.weight for w in words[n:]))
+            gain = _once(typical)[size] if most == 1 else _gain(np.float32(most), size.astype(np.float32), typical)
+            good = (score + weight * gain) * _SLACK >= floor
             at, score, size = at[good], score[good], size[good]
-        hit, times = _looked_up(other, at, lengths.size)
+        if not at.size:
+            return at, score
+        hit, times = _looked_up(other, at)
         score[hit] += np.float32(other.weight) * _gains(size[hit], times, typical)
     good = score >= floor
     return at[good], score[good]
 
 
-def _looked_up(word: _Word, at: Array, rows: int) -> tuple[Array, Array | None]:
-    """Which of some rows, by their ascending places, hold a word, and how often."""
-    if at.size * _FEW < word.at.size:
-        place = np.minimum(np.searchsorted(word.at, at), word.at.size - 1)
-        hit = np.flatnonzero(word.at[place] == at)
-        return hit, None if word.times is None else word.times[place[hit]]
-    spread = np.zeros(rows, dtype=np.uint8)
-    spread[word.at] = 1 if word.times is None else word.times
-    times = spread[at]
+def _looked_up(word: _Word, at: Array) -> tuple[Array, Array | None]:
+    """Which of some rows, one or more by their ascending places, hold a word, and how often."""
+    low, high = np.searchsorted(word.at, np.asarray((at[0], at[-1] + 1), dtype=word.at.dtype))
+    held, often = word.at[low:high], None if word.times is None else word.times[low:high]
+    if not held.size:
+        return np.empty(0, dtype=np.int64), None
+    if at.size * _FEW < held.size:
+        place = np.minimum(np.searchsorted(held, at), held.size - 1)
+        hit = np.flatnonzero(held[place] == at)
+        return hit, None if often is None else often[place[hit]]
+    spread = np.zeros(int(at[-1] - at[0]) + 1, dtype=np.uint8)
+    spread[held - at[0]] = 1 if often is None else often
+    times = spread[at - at[0]]
     hit = np.flatnonzero(times)
-    return hit, None if word.times is None else times[hit]
+    return hit, None if often is None else times[hit]
 
 
 def _first(at: Array, scores: Array, depth: int) -> tuple[Array, Array]:

@@ -51,12 +51,14 @@ def nearest(view: View, query: Vector, depth: int) -> list[int]:
 
 def _picked(spans: Sequence[Span], query: Vector, depth: int) -> list[int]:
     """Ids, ascending, of the rows that are likely nearest: all that are inside when those are few."""
-    spans = [span for span in spans if span.piece.column("code") is not None]
-    far = _scan(spans, codes(query[None, :])[:, 0])
+    coded = [(span, code) for span in spans if (code := span.column("code")) is not None]
+    spans = [span for span, _ in coded]
+    far = _scan(coded, codes(query[None, :])[:, 0])
     fine = max(_share(far.size, FINE), depth)
     at = _closest(far, max(_share(far.size, WIDE), fine))
     if at.size > fine:
-        found = [_codes(span)[:, at[a:b] - span.at] for span, a, b in shared_out(spans, at)]
+        code_of = {span.number: code for span, code in coded}
+        found = [code_of[span.number][:, at[a:b] - span.at] for span, a, b in shared_out(spans, at)]
         leans = lean(np.concatenate(found, axis=1), query)
         at = np.sort(at[np.argsort(-leans, kind="stable")[:fine]])
     ids: list[int] = ids_of(spans, at).tolist()
@@ -68,21 +70,19 @@ def _share(count: int, bounds: tuple[int, int, int]) -> int:
     return min(most, max(least, count // one_in))
 
 
-def _codes(span: Span) -> Codes:
-    found = span.column("code")
-    assert found is not None
-    return found
-
-
-def _scan(spans: Sequence[Span], asked: Codes) -> Far:
+def _scan(coded: Sequence[tuple[Span, Codes]], asked: Codes) -> Far:
     """How many bits of the code of each row of some spans differ: shape (rows,), NONE for those that are not inside."""
-    count = spans[-1].at + spans[-1].high - spans[-1].low if spans else 0
+    count = coded[-1][0].at + coded[-1][1].shape[1] if coded else 0
     far: Far = np.empty(count, dtype=np.uint16)
-    parts = [(far[s.at : s.at + s.high - s.low], _codes(s), s.mask, s.column("blank")) for s in spans]
+    if sum(code.shape[1] for _, code in coded) < count:  # spans without any vector lie between
+        far[:] = NONE
+    parts = [(far[s.at : s.at + s.high - s.low], code, s.mask, s.column("blank")) for s, code in coded]
+    widest = max((code.shape[1] for _, code in coded), default=0)
 
     def scan(some: Sequence[tuple[Far, Codes, Mask, Mask]]) -> None:
+        scratch = np.empty(widest, dtype=np.uint64)
         for mine, code, mask, blank in some:
-            hamming(code, asked, mine)
+            hamming(code, asked, mine, scratch)
             if mask is not None:
                 mine[~mask] = NONE
             if blank is not None:
@@ -99,21 +99,16 @@ def _closest(far: Far, most: int) -> Ints:
     """Positions, ascending, of the `most` least of some distances, of equal ones the first, without those of NONE."""
     if far.size <= most:
         return np.flatnonzero(far < NONE)
-    low, high = -1, NONE  # no more than `most` are up to low, more (or all that are meant) up to high
     some = far[:: far.size // 4096 + 1]
-    middle, near = int(np.partition(some, some.size * most // far.size)[some.size * most // far.size]), 4
-    while high - low > 1:
-        middle = min(max(middle, low + 1), high - 1) if near else (low + high) // 2
-        if np.count_nonzero(far <= middle) <= most:
-            low, middle = middle, middle + 1
-        else:
-            high, middle = middle, middle - 1
-        near -= near > 0
-    if high == NONE:
-        return np.flatnonzero(far < NONE)
-    at = np.flatnonzero(far <= high)
-    level = np.flatnonzero(far[at] == high)
-    return np.delete(at, level[level.size - (at.size - most) :])
+    guess = min(some.size - 1, some.size * 2 * most // far.size + 4)
+    at = np.flatnonzero(far <= np.partition(some, guess)[guess])
+    if at.size < most:  # rare: the sample was too near
+        at = np.arange(far.size)
+    near = far[at]
+    edge = np.partition(near, most - 1)[most - 1]
+    at = at[near <= min(edge, NONE - 1)]
+    level = np.flatnonzero(far[at] == edge)
+    return np.delete(at, level[level.size - max(0, at.size - most) :])
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from storage import index_segments as seg
 from storage.connect import Connection
-from storage.index_kept import Kept
+from storage.index_kept import Blocks, Kept
 from storage.index_segments import Array, Head, Part, Postings, Words
 from storage.index_strata import GROUNDS, Ground, Stratum
 from storage.records import Us
@@ -42,6 +42,7 @@ class SearchIndex:
         self._lock = threading.Lock()
         self._columns = Kept(budget)
         self._lists = Kept(WORDS_BYTES)
+        self._blocks = Blocks()
         self._tails: dict[tuple[int, int], _Tail] = {}
         self._known: dict[int, tuple[int, int, list[Head]]] = {}
 
@@ -58,6 +59,8 @@ class SearchIndex:
         found = self._columns.get((head.id, name))
         if found is None:
             made = seg.column(db, head.id, name, head.rows)
+            if name == "code" and made is not None:
+                made = self._blocks.copy(made)
             found = self._columns.put((head.id, name), (made,), 64 if made is None else made.nbytes)
         return found[0]  # type: ignore[no-any-return]
 

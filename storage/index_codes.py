@@ -56,11 +56,15 @@ def codes(vectors: Floats) -> Codes:
     return np.ascontiguousarray(packed.view("<u8").T)
 
 
-def hamming(columns: Codes, query: Codes, out: Distances | None = None) -> Distances:
-    """Distances of n codes (words, n) to one (words,): shape (n,), written to `out` when it is given."""
+def hamming(columns: Codes, query: Codes, out: Distances | None = None, scratch: Codes | None = None) -> Distances:
+    """Distances of n codes (words, n) to one (words,): shape (n,), written to `out` when it is given.
+
+    `scratch`, of n words or more, spares a scan of many columns as many allocations.
+    """
     n = columns.shape[1]
     total: Distances = np.empty(n, dtype=np.uint16) if out is None else out
-    differ, bits = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.uint8)
+    differ = np.empty(n, dtype=np.uint64) if scratch is None else scratch[:n]
+    bits = np.empty(n, dtype=np.uint8)
     total[:] = 0
     for column, word in zip(columns, query, strict=True):
         np.bitwise_count(np.bitwise_xor(column, word, out=differ), out=bits)
