@@ -294,6 +294,7 @@ class _Verdicts:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             temporary.write_text(json.dumps(self._known, indent=1), encoding="utf-8")
+            temporary.chmod(0o600)
             temporary.replace(self._path)
         except OSError as error:
             log.warning("The list of verified models cannot be saved, they will be hashed again: %s", error)

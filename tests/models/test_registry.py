@@ -246,8 +246,9 @@ def folder_entry(tmp_path: Path, content: bytes) -> ModelEntry:
 def test_a_changed_file_is_noticed_and_an_unchanged_one_not_read_again(tmp_path: Path) -> None:
     e = folder_entry(tmp_path, CONTENT)
     path = registry(tmp_path, e).locate("tiny")["model.bin"]
-    known = json.loads((tmp_path / "cache" / "verified-models.json").read_text())
-    assert known[str(path)][2] == DIGEST
+    verdicts = tmp_path / "cache" / "verified-models.json"
+    assert json.loads(verdicts.read_text())[str(path)][2] == DIGEST
+    assert verdicts.stat().st_mode & 0o777 == 0o600, "whose models they are is for the owner alone"
     stat = path.stat()
     path.write_bytes(bytes(len(CONTENT)))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
