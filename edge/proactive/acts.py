@@ -50,6 +50,10 @@ _PLUG = re.compile(
     r"^(?:pulls?|takes?|draws?|removes?|yanks?) (?:out )?(?:the |its )?(?:(?:plug|cord|cable) (?:of|from) (?P<of>.+?)(?: out\b.*| from\b.*)?"
     r"|(?P<its>.+?)(?:'s)? (?:plug|cord|cable) (?:out|from)\b.*|(?P<wall>.+?) (?:from|out of) (?:the )?(?:wall|socket|outlet|mains))$"
 )
+_ZERO = re.compile(
+    r"^(?:twists?|turns?|rotates?|sets?|dials?|moves?|flips?|puts?) (?:the )?(?:(?:knob|dial|switch|control|lever|handle) (?:of|for|on) (?:the )?(?P<of>.+?)"
+    r"|(?P<its>.+?)(?: (?:knob|dial|switch|control|lever))?) (?:back )?to (?:zero|0|off|(?:the )?off position)$"
+)
 _UNSAVED = re.compile(r"\b(?:not (?:yet )?(?:been )?saved|unsaved)\b")
 _SAVES = re.compile(
     r"^saves?\b|^press(?:es)? (?:ctrl|control|command|cmd)[ +-]*s\b|\b(?:click\w*|press\w*|tap\w*) (?:on )?(?:the )?save\b|\b(?:is|was|are) saved\b"
@@ -103,6 +107,9 @@ def read(text: str) -> Act | None:
     pulled = _PLUG.match(text)
     if pulled is not None:
         return _power(tokens(pulled["of"] or pulled["its"] or pulled["wall"]), begins=False)
+    zero = _ZERO.match(text)
+    if zero is not None:
+        return _power(tokens(zero["of"] or zero["its"]), begins=False)
     words = tokens(same_phrases(text))
     while words and words[0] in _LEAD and len(words) > 1:
         words.pop(0)

@@ -23,6 +23,11 @@ _IN = re.compile(
 _CLOCK = re.compile(
     r"\b(?P<how>at|by|before|until|around) (?P<h>\d{1,2})(?:[:.](?P<m>\d\d))?\s*(?P<half>a\.?m|p\.?m|o'clock)?\b"
 )
+_HOURS = r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_SAID_CLOCK = re.compile(
+    rf"\b(?P<how>at|by|before|until|around) (?:(?P<part>half past|quarter past|quarter to) (?P<n>\d{{1,2}}|one|{_HOURS})|(?P<h>one(?= o'clock)|{_HOURS}))\b"
+    r"(?! (?:of|more|minutes?|hours?|days?|weeks?|months?|people|times|percent|years?|degrees|other))"
+)
 _FAR = re.compile(
     r"\bnext (?:week|month|year|time|summer|winter|spring|autumn)\b|\bsome ?day\b|\bone day\b|\beventually\b"
     r"|\bin (?:january|february|march|april|june|july|august|september|october|november|december|the future)\b"
@@ -48,6 +53,7 @@ class Due:
 def due_of(intention: Intention) -> Due:
     """Read an intention's due phrase (and the rest of what was said) in the wearer's local time."""
     text = f"{intention.what} {intention.due}".lower().replace("\u2019", "'")
+    text = _SAID_CLOCK.sub(_as_digits, text)
     said = local(intention.t, intention.offset_s)
     start, at = intention.t, None
     if _FAR.search(text):
@@ -80,6 +86,15 @@ def due_of(intention: Intention) -> Due:
         how = "before" if context["how"] in ("before", "until") else "after" if context["how"] == "after" else "when"
         return Due(start, None, how, words)
     return Due(start, at, "", frozenset())
+
+
+def _as_digits(said: re.Match[str]) -> str:
+    """A clock time in words as digits: "at half past four" becomes "at 4:30"."""
+    hour = int(_number(said["n"] or said["h"]) or 0)
+    if said["part"] == "quarter to":
+        return f"{said['how']} {(hour - 2) % 12 + 1}:45"
+    minutes = {"half past": ":30", "quarter past": ":15"}.get(said["part"] or "", "")
+    return f"{said['how']} {hour}{minutes}"
 
 
 def _day(text: str, said: datetime) -> datetime | None:

@@ -26,7 +26,7 @@ _GO = re.compile(
     r"^(?:walk|walks|go|goes|run|runs|climb|climbs|drive|drives) (?:back |over |down |up |out )*(?:to|into) (?:the |a |my )?"
     r"(?P<place>printer|copier|cellar|basement|attic|garage|shed|shop|store|supermarket|mail ?box|letter box|post office|storeroom|car|bins?|"
     r"loft|warehouse|front desk|reception|workshop|copy room|mail ?room|laundry room|stock ?room|supply (?:room|cabinet|closet)|linen (?:room|cupboard)|"
-    r"medicine (?:room|cabinet)|pharmacy|drug ?store|vending machine|coffee machine|well|pump|compost|skip|container|tool (?:shed|box|crib|cabinet)|van|truck|archive)\b"
+    r"medicine (?:room|cabinet)|pharmacy|drug ?store|vending machine|coffee machine|well|pump|tap|barn|stable|greenhouse|pantry|cold room|freezer room|tool room|laboratory|lab|wardrobe|gate|roof|compost|skip|container|tool (?:shed|box|crib|cabinet)|van|truck|archive)\b"
 )  # fmt: skip
 _SEEK = re.compile(r"^(?:look|looks|search|searches)(?:ing)? for (?P<thing>.+)$")
 _CUT = re.compile(

@@ -30,6 +30,7 @@ from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
 ELSEWHERE = 3  # so many different other things done since mean the wearer has turned to something else
+AT_HAND = ("fridge",)  # nobody needs it open, not even who works beside it
 REACH_US = 12 * 3600 * US
 DONE_US = 1200 * US  # the longest away_s of the table, over which doings are compared
 
@@ -125,7 +126,7 @@ class PresentExpert:
             if not mine:
                 continue
             start, scene = self._scene_at(standing.t), self._scene_at(unit.known)
-            if start and scene:
+            if start and scene and (start != scene or closure.name not in AT_HAND):
                 away = start != scene and self._away_for(start, unit.known) >= min(closure.away_s, 600) * US // 2
             else:
                 away = self._busy_elsewhere(standing, unit.known)

@@ -70,9 +70,12 @@ TABLE: tuple[Hazard, ...] = (
            r"\b(?:ash ?tray|unlit|put out|blown out)\b", "that can catch fire"),
     Hazard("boiling over", r"\b(?:boils?|boiling|foams?) over\b", r"\bbefore\b|\bso (?:that )?it\b|\bprevent", "it boils over"),
     Hazard("slippery floor", r"(?:spill\w*|pour\w* out|leak\w*|drip\w*)\b.{0,40}\b(?:on|onto|over|across)\b.{0,16}\bfloor|"
-           rf"(?:walk\w*|step\w*|run\w*|climb\w*|go\w*|slip\w*|skid\w*)\b.{{0,24}}\b(?:wet|slippery|icy|greasy|oily|frozen|slick|mossy|soapy) (?:\w+ )?{_GROUND}|\bpuddle\b.{{0,16}}\bfloor|"
+           r"(?:walk\w*|step\w*|run\w*|slip\w*)\b.{0,24}\bwet (?:\w+ )?(?:floor|tiles?)|\bpuddle\b.{0,16}\bfloor",
+           r"\b(?:wip|mopp|clean|dr(?:y|ies))\w*\b", "the floor is wet"),
+    Hazard("slippery ground",
+           rf"(?:walk\w*|step\w*|run\w*|climb\w*|go\w*|slip\w*|skid\w*)\b.{{0,24}}\b(?:wet|slippery|icy|greasy|oily|frozen|slick|mossy|soapy) (?:\w+ )?{_GROUND}|"
            rf"{_GROUND}\b.{{0,40}}\b(?:(?:covered|coated|slick|glazed) (?:with|in) (?:\w+ )?(?:ice|frost|oil|grease|water|wet leaves|soap|moss)|(?:is|are|looks?) (?:very )?(?:icy|slippery|slick|frozen|greasy))|\bblack ice\b",
-           r"\b(?:wip|mopp|clean|dr(?:y|ies)|gritt?|salt|scrap)\w*\b", "the ground is slippery"),
+           r"\b(?:wip|mopp|clean|dr(?:y|ies)|gritt?|salt|scrap)\w*\b", "it is slippery"),
     Hazard("opening", r"\b(?:open|uncovered|unguarded) (?:manhole|hatch|trap ?door|pit|drain|lift shaft|elevator shaft|shaft|trench|cellar hatch|excavation)\b|\b(?:missing|broken|loose|rotten) (?:step|stair|rung|plank|board|railing|handrail|banister)\b|"
            r"\b(?:open|deep|unmarked|uncovered|big) (?:hole|trench|gap|ditch)\b|\b(?:step|walk|back|lean|slid)\w*\b.{0,24}\b(?:towards?|over|close to|near) the (?:very |unfenced |platform |cliff |roof )?edge\b|\bbeyond the (?:yellow|white) line\b|\b(?:cliff|platform|roof|balcony) edge\b",
            r"\b(?:repair|fix|nail|screw|replac|cover|dig|cook|pan|brush|edge of (?:the )?(?:table|paper|cloth|board|bed|field|wood|forest|town))\w*\b", "mind your step"),
@@ -90,13 +93,15 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|\b(?:cross\w*|walk\w*|runs?|goes)\b.{0,12}\b(?:at|on|against) (?:a |the )?red\b|"
            rf"{_VEHICLE}\b.{{0,24}}\b(?:approach\w*|com(?:es|ing)|heads?|heading|speed\w*|rac\w*|rush\w*|swerv\w*|turn\w*|roll\w*|drift\w*|back\w*(?: up)?|revers\w*|pull\w* out|shoot\w*)\b.{{0,24}}\b(?:wearer|fast|towards?|straight (?:at|for)|right at|in front of (?:the wearer|me|him|her)|into (?:the|my|his|her) (?:path|way|lane))|"
            r"(?:texting|looking at (?:the |a )?phone)\b.{0,16}\bwhile driving|driv\w*\b.{0,24}\bwhile (?:texting|looking at)",
-           r"\b(?:window|crosses at the green|waits?|bus stop|tram stop|platform|station|stops?|slows?|parked|park\w* space|toy|shop(?:ping)?|exit|home|door|shelf|shelves|checkout|till)\b", "watch the traffic"),
+           r"\b(?:window|crosses at the green|waits?|bus stop|tram stop|platform|station|stops?|slows?|parked|park\w* space|toy|shop(?:ping)?|exit|home|door|shelf|shelves|checkout|till)\b", "watch the road"),
     Hazard("eyes off the way", rf"{_EYES}.{{0,16}}\b(?:while|as)\b.{{0,16}}\b{_STEERING}|{_STEERING}\b.{{0,30}}\b(?:while|and|with eyes)\b.{{0,8}}\b(?:{_EYES}|on the phone)",
            r"\b(?:parked|passenger|stops?|stopped|waits?|waiting|treadmill|exercise bike|stationary|while the (?:bus|train|tram|taxi|car|driver))\b", "eyes on the way"),
     Hazard("electricity", rf"wet {_HAND}|(?:knife|fork|spoon|screwdriver|{_HAND})\b.{{0,16}}\b(?:in|into|inside)\b.{{0,10}}\b(?:toaster|socket|outlet)|"
-           r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)|(?:hair ?dryer|hair ?straighteners?|radio|heater|phone|phone charger|charger|laptop|lamp|extension (?:lead|cord)|power (?:strip|cable|tool|drill)|kettle|toaster)\b.{0,48}\b(?:(?:edge|rim|side) of (?:the |a )?(?:full )?(?:bath|bath ?tub|pool)|(?:sink|basin|tub) full|in the bath|near (?:the )?water|puddle|standing in water)|"
+           r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)",
+           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*)\b(?!.*plug)", "wet hands and power"),
+    Hazard("current", r"(?:hair ?dryer|hair ?straighteners?|radio|heater|phone|phone charger|charger|laptop|lamp|extension (?:lead|cord)|power (?:strip|cable|tool|drill)|kettle|toaster)\b.{0,48}\b(?:(?:edge|rim|side) of (?:the |a )?(?:full )?(?:bath|bath ?tub|pool)|(?:sink|basin|tub) full|in the bath|near (?:the )?water|puddle|standing in water)|"
            r"\b(?:cut|drill|saw|dig|nail)\w*\b.{0,24}\b(?:into|through|near|over|towards?) (?:the |a |an )?(?:live |power |electric |hidden )+(?:cable|wire|power line|gas pipe|gas line)|\b(?:ladder|pole|mast|kite|crane|boom)\b.{0,24}\b(?:near|close to|touch\w*|under|towards?)\b.{0,12}\b(?:power|overhead) (?:lines?|cables?)",
-           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*|unplug\w*)\b(?!.*(?:plug|tub|bath))", "power and water or wires"),
+           r"\b(?:dr(?:y|ies|ying)|towel|shake\w*|wash\w*|unplug\w*)\b(?!.*(?:plugged|tub|bath|pool))", "danger of a shock"),
     Hazard("machine", rf"\b(?:reach\w*|put\w*|stick\w*|push\w*|lean\w*|clear\w*|poke\w*|grab\w*)\b.{{0,24}}\b(?:under|into|in|inside|near|from|out of|at)\b.{{0,16}}\b(?:running|spinning|moving|rotating|turning|switched-on)\b (?:\w+ ){{0,2}}\w+|"
            rf"(?:{_HAND}|scarf|tie|necklace|\breach\w*)\b.{{0,24}}\b(?:under|into|in|inside|between)\b.{{0,16}}\b(?:running|spinning|rotating|rollers|gears|conveyor|press|shredder|blender|mixer|mincer|chipper|auger|propeller|hinges?|closing door|sewing machine)\b|"
            rf"\bcaught in\b.{{0,16}}\b(?:machine|rollers|gears|conveyor|chain|spokes|press|belt|lathe)|\bchain ?saw\b.{{0,16}}\b(?:one|a single) hand|"
@@ -139,9 +144,9 @@ TECHNIQUES: tuple[Hazard, ...] = (
            r"\b(?:sharpen|replac|throw)\w*\b", "take a sound, sharp tool"),
     Hazard("slipping", rf"\b{_TOOL}\b.{{0,16}}\b(?:slips|keeps slipping|slid(?:es)? off|jams|sticks)\b",
            r"\bpocket|drawer|floor\b", "press straight, turn slowly"),
-    Hazard("short grip", r"(?:hold|grip|grasp)\w*\b.{0,24}\b(?:hammer|axe|racket|broom|brush|mallet)\b.{0,24}\b(?:close to|near|at|by) (?:its|the) (?:head|top|bristles)",
+    Hazard("short grip", rf"(?:hold|grip|grasp)\w*\b.{{0,16}}\b(?:{_TOOL}|bat|club|paddle|oar|bow|pen|pencil|scalpel|chopsticks)\b.{{0,8}}\btoo (?:high|low|far (?:up|down|back)|close|short)|" r"(?:hold|grip|grasp)\w*\b.{0,24}\b(?:hammer|axe|racket|broom|brush|mallet)\b.{0,24}\b(?:close to|near|at|by) (?:its|the) (?:head|top|bristles)",
            r"\binstead of\b", "hold it at the end"),
-    Hazard("tilted", r"(?:hold|us|driv|push|keep)\w*\b.{0,24}\b(?:drill|screwdriver|saw|chisel|planer?|needle|nail)\b.{0,30}\b(?:at an angle|tilted|crooked|askew|slanted)|"
+    Hazard("tilted", rf"(?:hold|grip|us|driv|push|keep|place|insert|swing)\w*\b.{{0,24}}\b(?:{_TOOL}|syringe|needle|nail|rod|bow|oar|club|razor)\b.{{0,24}}\b(?:at|in) (?:the|a|an) (?:wrong|bad|odd|awkward) angle|" r"(?:hold|us|driv|push|keep)\w*\b.{0,24}\b(?:drill|screwdriver|saw|chisel|planer?|needle|nail)\b.{0,30}\b(?:at an angle|tilted|crooked|askew|slanted)|"
            r"\bdrill\w* (?:at an angle|crooked)",
            r"\b(?:correct|straighten|lies|mitre|miter|on purpose)\w*\b", "hold it straight"),
     Hazard("bent back", r"(?:lift|pick|carr|mov|shovel|dig|heav)\w*\b.{0,40}\b(?:bent|rounded|round|curved|hunched|twisted|crooked) back|\bfrom the (?:lower )?back\b.{0,16}\binstead",

@@ -27,6 +27,7 @@ _SEEKS = re.compile(
 _ASKS = re.compile(
     r"\bwhere (?:did i (?:put|leave|lay)|have i (?:put|left)|(?:is|are|'s)) (?:my |the )(?P<a>[a-z' -]{2,30}?)(?= gone|[?.!,]|$)"
     r"|\bi (?:can't|cannot|can not|don't|do not) (?:find|see) (?:my |the )(?P<b>[a-z' -]{2,30}?)(?=[?.!,]|$)"
+    r"|\bwhere (?:have|has|did) (?:my |the )(?P<g>[a-z' -]{2,30}?) (?:gone|got to|go)\b"
     r"|\bwhere (?:my |the )(?P<c>[a-z' -]{2,30}?) (?:is|are|went|got to)\b"
     r"|\b(?:have you|has anyone|did anyone|anybody|anyone) seen? (?:my |the )(?P<d>[a-z' -]{2,30}?)(?= anywhere| lately|[?.!,]|$)"
     r"|\bwhere i (?:put|left|laid) (?:my |the )(?P<e>[a-z' -]{2,30}?)(?=[?.!,]|$)"
@@ -36,13 +37,15 @@ _PUTS = re.compile(
     r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|hide|hides|store|stores|"
     r"slip|slips|slide|slides|tuck|tucks|stick|sticks|stash|stashes|lean|leans|rest|rests|clip|clips|lock|locks|park|parks|pack|packs)\b"
 )
-_TAKES = re.compile(r"^(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|wear|wears|carry|carries)\b")
+_TAKES = re.compile(
+    r"^(?:take|takes|pick|picks|grab|grabs|gets?(?! (?:out|in|into|off|on|up|down|back)\b)|fetch|fetches|wear|wears|carry|carries)\b"
+)
 _WHERE = re.compile(
     r"\b(?P<where>(?:on|onto|in|into|under|underneath|behind|beside|next to|by|at|inside|between|over) (?!on\b|off\b|place\b).+)$"
 )
 # What is put there is used up or on its way, not kept.
 _FOOD_PLACE = re.compile(
-    r"\b(?:pan|pot|bowl|plate|mug|glass|water|soup|mixture|blender|bin|oven|microwave|mouth|sauce|dough|tin)\b"
+    r"\b(?:pan|(?<!flower )(?<!plant )pot|bowl|plate|mug|glass|water|soup|mixture|blender|bin|oven|microwave|mouth|sauce|dough|tin)\b"
 )
 _TAIL = re.compile(r"\s+(?:on|in|under|at|from|of|near|behind)\b.*$")
 
