@@ -45,7 +45,11 @@ SLIPS = {
     "blunt": ["cuts the tomato with a blunt knife"],
     "posture": ["squats and the knees cave in"],
     "wrong way round": ["holds the paddle upside down"],
-    "tilted": ["pushes the saw crooked through the board", "drilling at an angle", "holds the syringe at the wrong angle"],
+    "tilted": [
+        "pushes the saw crooked through the board",
+        "drilling at an angle",
+        "holds the syringe at the wrong angle",
+    ],
     "bent back": ["picks up a crate with a rounded back"],
     "wrong tool": ["uses a knife as a screwdriver", "the screwdriver is too small for the screw"],
 }
