@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edge import config as settings
+from edge.ahead import soon
 from edge.capture.device import GlassesLink
 from edge.clock import Clock
 from edge.config import Config, private_dir
@@ -15,7 +16,6 @@ from edge.logs import Log
 from edge.perception.light import LightPerception
 from edge.perception.vlm import VlmPerception
 from edge.runtime import Options
-from edge.voice.ahead import ahead
 from models.errors import ModelError
 from storage.keyframes import KeyframeFolder
 
@@ -83,7 +83,7 @@ def voice(engines: Engines, options: Options) -> Any:
     if options.speaker == "none":
         return None
     try:
-        with ahead():  # so are the threads it computes with
+        with soon():  # so are the threads it computes with
             return engines.voice_tts()
     except ModelError as error:
         _log.warning("fell_back", part="voice", cause=error)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from edge.ahead import ahead, soon
 from edge.bus import Bus
 from edge.clock import US, SystemClock
 from edge.messages import Say, Sound
-from edge.voice.ahead import ahead
 from edge.voice.hearing import Hearing
 from edge.voice.intent import Intent
 from edge.voice.listener import Listener, Settings
@@ -251,7 +251,7 @@ class Table:
         self.loader = loader
         self.room = Room(self.clock, leak)
         self.mind = Mind()
-        with ahead():  # as a session loads it
+        with soon():  # as a session loads it
             self._tts = NotingVoice(calm(loader))
             self._asr = loader.load(ASR, "whisper-tiny.en").model
         self.voice = VoiceService(self.bus, self._tts, self.room, self.clock, own=own)

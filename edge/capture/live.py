@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 
+from edge.ahead import ahead
 from edge.bus import Bus
 from edge.capture.base import RecordedSound, Source
 from edge.capture.reopen import LiveFeed
@@ -108,7 +109,8 @@ class LiveCapture:
 
     def _heard(self, stop: threading.Event) -> list[Sound | Gap]:
         if self._mic is not None:
-            return self._mic.poll(stop, _TURN_S)
+            with ahead():  # somebody may be talking
+                return self._mic.poll(stop, _TURN_S)
         return [*self._played.until(self._time.now())] if self._played is not None else []
 
     def _rest(self, stop: threading.Event) -> None:

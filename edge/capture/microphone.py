@@ -15,6 +15,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
+from edge.ahead import ahead
 from edge.capture.base import RATE
 from edge.capture.steady import SteadyTime
 from edge.clock import US
@@ -38,12 +39,14 @@ class MicrophoneDriver:
         self._left = b""
         self._rate, self._channels = RATE, 1
         self._resampler: av.AudioResampler | None = None
+        self._ahead = contextlib.ExitStack()
 
     def describe(self) -> str:
         return f"microphone {self._device or 'default'}"
 
     def open(self, closed: threading.Event) -> None:
         """Start the child and wait for its first line."""
+        self._ahead.enter_context(ahead())  # this thread and the child: what is not fetched in time is lost
         self._child = subprocess.Popen(
             self._command(self._device), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -69,6 +72,7 @@ class MicrophoneDriver:
 
     def release(self) -> None:
         """Kill the child: it holds nothing worth a farewell, and its driver may hang."""
+        self._ahead.close()
         if self._child is None:
             return
         self._child.kill()

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from edge.ahead import ahead, soon
 from edge.bus import Bus
 from edge.clock import US, Clock
 from edge.errors import sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Pcm, Sound
 from edge.voice import turn as t
-from edge.voice.ahead import ahead
 from edge.voice.barge import OverVoice
 from edge.voice.earcons import earcon
 from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
@@ -115,7 +115,7 @@ class Listener:
         """Listen until `stop`.  Without a model it says why and lets the sound pass."""
         self._talk.start()
         try:
-            with ahead():  # its models' threads and the decoder's too
+            with soon():  # its models' threads and the decoder's too
                 if self._load():
                     self._listen(stop)
         finally:
@@ -127,17 +127,21 @@ class Listener:
     def _listen(self, stop: threading.Event) -> None:
         self._decoder.start()
         try:
-            while not stop.is_set():
-                message = self._inbox.get(_WAIT_S)
-                if isinstance(message, Sound):
-                    self.hear(message)
-                else:
-                    if message is None:
-                        self._clock.wait(stop, _WAIT_S / 10)  # a closed bus answers at once: do not spin
-                    self._silence()
-                self._bring()
+            with ahead():
+                self._loop(stop)
         finally:
             self._decoder.stop()
+
+    def _loop(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            message = self._inbox.get(_WAIT_S)
+            if isinstance(message, Sound):
+                self.hear(message)
+            else:
+                if message is None:
+                    self._clock.wait(stop, _WAIT_S / 10)  # a closed bus answers at once: do not spin
+                self._silence()
+            self._bring()
 
     def tap(self) -> None:
         """The button, or a tap on the glasses: begin a turn, or end the one under way."""

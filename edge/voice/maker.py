@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Generator, Sequence
 
+from edge.ahead import soon
 from edge.logs import Log
 from models.errors import ModelDownError, ModelError
 from models.roles import TTS, AudioChunk
@@ -58,7 +59,7 @@ class SpeechMaker:
         made: queue.Queue[tuple[int, AudioChunk] | BaseException | None] = queue.Queue(AHEAD)
         done = threading.Event()
         self._worker = threading.Thread(
-            target=self._make, args=(tuple(parts), made, done), name="voice-maker", daemon=True
+            target=self._work, args=(tuple(parts), made, done), name="voice-maker", daemon=True
         )
         self._worker.start()
         try:
@@ -82,6 +83,15 @@ class SpeechMaker:
         finally:
             done.set()
             self._worker.join(1.0)  # the sentence it is in; longer than that, and the next call finds it stuck
+
+    def _work(
+        self,
+        parts: Sequence[str],
+        made: queue.Queue[tuple[int, AudioChunk] | BaseException | None],
+        done: threading.Event,
+    ) -> None:
+        with soon():
+            self._make(parts, made, done)
 
     def _make(
         self,

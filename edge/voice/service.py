@@ -14,12 +14,12 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
+from edge.ahead import ahead
 from edge.bus import Bus
 from edge.clock import US, Clock
 from edge.errors import AudioError, ServiceDown, sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Say, Spoken
-from edge.voice.ahead import ahead
 from edge.voice.echo import RATE, OwnVoice
 from edge.voice.maker import SpeechMaker
 from edge.voice.pcm import resample, scale, to_float

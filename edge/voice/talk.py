@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from edge.ahead import soon
 from edge.clock import Clock
 from edge.errors import GroveError, code_of, sentence_of
 from edge.logs import Log
 from edge.messages import Say
-from edge.voice.ahead import ahead
 from edge.voice.earcons import earcon
 from edge.voice.intent import Intent, normal
 from edge.voice.mind import Mind, Moment, Reply
@@ -150,7 +150,7 @@ class Talk:
         self._timing = timing
 
         def job() -> None:
-            with ahead():
+            with soon():
                 self._answer(making, intent.text, at)
 
         self._worker.put(job)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from edge.voice.ahead import ahead
+from edge.ahead import ahead, soon
 
 
 def rank() -> tuple[int, int]:
@@ -26,4 +26,19 @@ def test_a_thread_and_those_it_begins_come_first_for_as_long_as_it_lasts() -> No
         assert rank() == inside
     assert (inside != before) is granted
     assert others == [inside]
+    assert rank() == before
+
+
+def test_one_that_computes_for_long_comes_behind_those_that_move_sound() -> None:
+    before = rank()
+    if before[0] != os.SCHED_OTHER:
+        pytest.skip("whoever runs the tests has given them a priority")
+    with ahead() as first:
+        moving = rank()
+        with soon() as granted:
+            thinking = rank()
+        assert rank() == moving
+    assert thinking[0] == os.SCHED_OTHER
+    assert (thinking[1] < before[1]) is granted
+    assert granted or not first
     assert rank() == before
