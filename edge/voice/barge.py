@@ -18,11 +18,15 @@ class OverVoice:
     def __init__(self) -> None:
         self._recent: deque[bool] = deque(maxlen=OF)
         self._foreign: deque[bool] = deque(maxlen=31)  # the last second
+        self._now = self._before = 0.0  # chance that anybody speaks, in this step and the one before
 
     def chance(self, heard: float, echo: Canceller) -> float:
         """The chance that it is somebody else who speaks, of the chance that anybody does."""
+        self._now = heard
         if not echo.talking:
             return heard
+        if echo.plain:
+            return heard if echo.foreign else 0.0
         if not echo.placed:  # nothing of the device has reached the microphone since it began to talk
             return heard if echo.talked > SETTLE and echo.seemed < LIKE else 0.0
         if echo.talked <= SETTLE and not echo.settled:
@@ -37,10 +41,12 @@ class OverVoice:
         self._foreign.append(echo.talking and echo.foreign)
         return echo.talking and echo.seemed >= LIKE and sum(self._foreign) < len(self._foreign) * SHARE
 
-    def begun(self, chance: float) -> bool:
+    def begun(self, chance: float, echo: Canceller) -> bool:
         """Whether somebody has begun to speak, given the chance of one more step."""
         self._recent.append(chance >= ON)
-        if sum(self._recent) < STEPS:
+        quick = echo.plain and chance >= ON and self._before >= ON
+        self._before = self._now
+        if sum(self._recent) < STEPS and not quick:
             return False
         self._recent.clear()
         return True

@@ -42,6 +42,7 @@ HOLD = 8  # steps (130 ms) that a voice is taken to go on in the gaps between it
 CHANGED = 60  # steps (1 s) of that after which the way of the echo may have changed instead
 WELL = 0.16  # share of the power that a filter which does well leaves over: 8 dB
 SETTLED = 12  # steps (0.2 s) of that after which it counts as settled
+LOST_S = 0.25  # of a jump in time beyond which sound is missing
 UNLIKE = 0.6  # correlation under which sound is not the device's voice alone
 _STEP = 0.5
 _QUIET = 1e-4  # root mean square under which there is nothing to hear
@@ -123,12 +124,15 @@ class Canceller:
         self.talking = False  # whether the device can be heard now
         self._power_in = self._power_out = 0.0
         self._floor = 1e-6
+        self._due = 0  # place at which the next sound is due
         self._direct = Direct(own.read, round(SEARCH[0] * RATE), round(SEARCH[1] * RATE))
         self._forget()
 
     def step(self, mic: Pcm, start: int) -> Pcm:
         """Take BLOCK samples that begin at the place `start`; gives as many without the device's voice."""
         self._mic = np.concatenate([self._mic[len(mic) :], mic])
+        self._date(start - self._due)
+        self._due = start + len(mic)
         self.talking = self._own.active(start, start + len(mic), self.delay if self.learnt else None)
         self.talked = self.talked + 1 if self.talking and self._own.runs == self._run else 0
         if not self.talked:
@@ -143,22 +147,47 @@ class Canceller:
         if self._steps % EVERY == 0:
             self._look(start + len(mic))
             self.seemed = max(self.likeness, 0.9 * self.seemed)
-        direct = self._direct.step(self._mic, start + len(mic), len(mic)) if _power(mic) > _QUIET**2 else None
-        if self.delay is None:
+        direct = self._direct.step(self._mic, start + len(mic), len(mic), ABOVE * self._floor)
+        better = mic if direct is None else min(mic, direct, key=_power)
+        if self._direct.trusted:
+            rest = better  # the slow filter has nothing to add
+            self._hush(_power(mic))
+        elif self.delay is not None:
+            said = self._own.read(start - self.delay + BLOCK - MATCH, MATCH)
+            self.match = _alike(self._mic[-MATCH:], said)
+            rest = self._subtract(mic, self._own.read(start - self.delay + LEAD, BLOCK))
+            better = min(better, rest, key=_power)
+        else:
             return mic
-        said = self._own.read(start - self.delay + BLOCK - MATCH, MATCH)
-        self.match = _alike(self._mic[-MATCH:], said)
-        reference = self._own.read(start - self.delay + LEAD, BLOCK)
-        rest = self._subtract(mic, reference)
         self._power_in = 0.94 * self._power_in + 0.06 * _power(mic)
         self._power_out = 0.94 * self._power_out + 0.06 * _power(rest)
         self.removed_db = 10 * float(np.log10((self._power_in + 1e-9) / (self._power_out + 1e-9)))
-        return direct if direct is not None and _power(direct) < _power(rest) else rest
+        return better
 
     @property
     def foreign(self) -> bool:
         """While the device talks: whether the microphone holds more than the device's voice."""
-        return self._held > 0
+        return (self._direct.held if self._direct.trusted else self._held) > 0
+
+    @property
+    def sure(self) -> bool:
+        """Whether that can be told by now."""
+        return self._direct.trusted or self.settled
+
+    @property
+    def plain(self) -> bool:
+        """Whether it can be told at once, since the device's voice comes by one short way."""
+        return self._direct.trusted
+
+    def _date(self, later: int) -> None:
+        """The next sound is later by so many samples than what was taken last: dated anew, or else some is missing."""
+        if abs(later) > LOST_S * RATE:
+            self._mic[: -BLOCK] = 0.0
+            self._direct.forget()
+            return
+        self._direct.dated(later)
+        if self.delay is not None:
+            self.delay += later
 
     def _look(self, end: int) -> None:
         """Where in the device's voice the microphone's last moments lie."""

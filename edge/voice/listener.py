@@ -232,7 +232,7 @@ class Listener:
             self._step(t.Chance(chance), at)
         elif talking or self._voice.speaking is not None:
             chance = self._over.chance(self._hearing.vad.probability(pcm), self._echo)
-            if self._over.begun(chance) and self._voice.speaking is not None and self._settings.over_speech:
+            if self._over.begun(chance, self._echo) and self._voice.speaking is not None and self._settings.over_speech:
                 self.timing.barged(mono)
                 self._step(t.Barge(), at)
         else:

@@ -77,7 +77,7 @@ class OwnMarks:
             last = self._marks[-1] if self._marks else None
             start = t if self._began is None else self._began
             self._began = None
-            if echo.foreign and echo.settled:  # before it has settled nobody can tell
+            if echo.foreign and echo.sure:  # before it has settled nobody can tell
                 self._marks.append(_Mark(t, end, rest))
             elif last is not None and last.rest is None and last.end >= start - 2 * US // 1000:
                 last.end = end

@@ -81,7 +81,7 @@ class Beside:
             self.count.wakes += called is not None and not itself
             if not self.echo.talking:
                 self.over.quiet()
-            elif self.over.begun(self.over.chance(self.vad.probability(left), self.echo)):
+            elif self.over.begun(self.over.chance(self.vad.probability(left), self.echo), self.echo):
                 found = found or i >= begun
                 self.count.interruptions += i < begun
         self.count.heard += person and found

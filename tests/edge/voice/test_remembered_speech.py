@@ -139,7 +139,7 @@ def test_who_speaks_over_the_device_is_kept_as_far_as_it_is_told_apart() -> None
         (False, False, False, True, 1.0),
     ]
     for n, (talking, placed, foreign, settled, _) in enumerate(told):
-        echo = SimpleNamespace(talking=talking, placed=placed, foreign=foreign, settled=settled)
+        echo = SimpleNamespace(talking=talking, placed=placed, foreign=foreign, sure=settled)
         marks.note(START[0] + n * length, step * np.float32(0.5), echo)  # type: ignore[arg-type]
     left = marks.clean(Sound(START[0], 3600, np.ones(512 * len(told), np.float32)))
     assert [float(np.median(left.pcm[n * 512 : n * 512 + 512])) for n in range(len(told))] == [x[4] for x in told]
