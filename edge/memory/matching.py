@@ -3,7 +3,9 @@
 Three things are compared: the words of the subject with those of the pattern's newest subjects, the keywords, and the
 embeddings.  Words that most episodes of late have in common tell little, so each weighs by its rarity there.  What
 goes on from the episode before it is likely to be the same job, unless an activity that is named begins; and a pattern
-that holds much of the wearer's life already is asked for more, or it would swallow the rest.  A life repeats itself:
+that holds much of the wearer's life already is asked for more, or it would swallow the rest; none takes more than a
+quarter.  What then opens another pattern is alike: of patterns about as likely the one that holds most takes the episode
+in, so that a job is not spread over both for good.  A life repeats itself:
 where too many episodes of late opened a pattern of their own, what is told of them differs more than what was done, and
 less is asked of all patterns.
 Everything is read from the newest episodes, so the cost does not grow with the memory.
@@ -34,6 +36,9 @@ NEAR_S = 60  # seconds between two episodes that follow on one another
 NAMED = 2.0  # weight of the subject when the episode names its activity; else 1
 LARGE = 0.15  # share of the episodes of late above which a pattern is asked for more
 ASKED = 2.0  # how much more: this times the share above LARGE
+MOST = 0.25  # share that none may exceed whatever it resembles, or it would tell of a life, not of something in it
+FREE = 3  # episodes that a pattern may hold all the same
+SIBLING = 0.15  # likeness within which the pattern that holds most of late goes first
 OPENED = 0.1  # share of the episodes of late that may open a pattern; less is asked by what is above
 EASED = 0.1  # likeness that is asked less at most: what has nothing but a place in time must stay out
 RECENT = 300  # episodes of late that tell what is common and what is large
@@ -73,6 +78,10 @@ class Surroundings:
         """How much more likeness than MATCH a pattern needs: more for its size, less where few recur."""
         share = self.sizes.get(pattern_id, 0) / max(LEAST, sum(self.sizes.values()))
         return ASKED * max(0.0, share - LARGE) - self.eased
+
+    def full(self, pattern_id: int) -> bool:
+        """Whether one episode more would be too large a share of those of late."""
+        return self.sizes.get(pattern_id, 0) + 1 > max(FREE, MOST * (self.seen + 1))
 
 
 def surroundings(snapshot: Snapshot, episode: Episode) -> Surroundings:
@@ -123,7 +132,7 @@ def match(
     ranked = list(
         dict.fromkeys([*(h.id for h in hits[: memory.pattern_batch - 1]), near.before, *(h.id for h in hits)])
     )
-    ranked = [i for i in ranked if i]
+    ranked = [i for i in ranked if i and not near.full(i)]
     for start in range(0, len(ranked), memory.pattern_batch):
         batch = ranked[start : start + memory.pattern_batch]
         patterns, vectors = snapshot.patterns.many(batch), snapshot.patterns.vectors_of(batch)
@@ -135,9 +144,10 @@ def match(
             if pattern_id == near.before and not (named and named.isdisjoint(_counted(subjects))):
                 score += GOES_ON
             judged.append((score - near.asked(pattern_id), -pattern_id, pattern))
-        score, _, best = max(judged, key=lambda x: (x[0], x[1]))
-        if score >= MATCH:
-            return best
+        asked = max(MATCH, max(score for score, _, _ in judged) - SIBLING)
+        alike = [x for x in judged if x[0] >= asked]
+        if alike:
+            return max(alike, key=lambda x: (near.sizes.get(-x[1], 0), x[1]))[2]
     return None
 
 

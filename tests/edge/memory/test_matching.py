@@ -40,6 +40,15 @@ def test_a_large_pattern_is_asked_for_more() -> None:
     assert Surroundings(10, {}, {1: 10}, 0).asked(1) == pytest.approx(2 * (0.5 - 0.15)), "shares are of at least twenty"
 
 
+def test_no_pattern_takes_more_than_a_quarter() -> None:
+    near = Surroundings(39, {}, {1: 9, 2: 10}, 0)
+    assert not near.full(1), "ten of forty"
+    assert near.full(2), "eleven of forty"
+    assert not near.full(3)
+    assert not Surroundings(4, {}, {1: 2}, 0).full(1), "of so few a pattern may hold three"
+    assert Surroundings(10, {}, {1: 3}, 0).full(1)
+
+
 def member(n: int, pattern: int, start_s: int, end_s: int, recording: str = "r") -> Member:
     return Member(n, recording, "", (), start_s * US, end_s * US, 0, pattern)
 
@@ -219,3 +228,25 @@ def test_cost_is_bounded_however_many_patterns_there_are(life: Life, monkeypatch
     monkeypatch.setattr(matching, "likeness", judge)
     assert life.match(life.episode(30_000, "Wash cup"), X) is None
     assert len(judged) == len(set(judged)) == 30
+
+
+def test_of_patterns_about_as_likely_the_one_that_holds_most_takes_it_in(
+    life: Life, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = life.put(life.episode(0, "Wash cup"), X)
+    large = life.put(life.episode(500, "Wash cup"), X)
+    large = life.put(life.episode(1000, "Wash cup"), X, large)
+    scores = {small.id: 0.7, large.id: 0.56}
+    monkeypatch.setattr(matching, "likeness", lambda *given: scores[given[2].id])
+    found = life.match(life.episode(2000, "Wash cup"), X)
+    assert found is not None
+    assert found.id == large.id
+    scores[large.id] = 0.54
+    found = life.match(life.episode(3000, "Wash cup"), X)
+    assert found is not None
+    assert found.id == small.id, "so much likelier that size tells nothing"
+    large = life.put(life.episode(3500, "Wash cup"), X, large)
+    scores[large.id] = 0.9
+    found = life.match(life.episode(4000, "Wash cup"), X)
+    assert found is not None
+    assert found.id == small.id, "the large one is full"
