@@ -143,15 +143,11 @@ class Consolidation:
             self._without(episode, matched, error, again=self._upgrade)
 
     def _think(self, episode: Episode, windows: Sequence[Window], matched: bool) -> None:
-        """All a model can make of an episode, each part stored as soon as it is there."""
+        """All a model can make of an episode: its own words first, then its pattern, then the words of that."""
         writer = self._minds.consolidator()
         matcher = self._minds.matcher()
         if writer is not None and episode.made_by != "llm":
-            texts = writer.summarise(windows, episodes.write(windows))
-            if texts is not None:
-                episode = self._rewrite(episode, texts)
-            self._weigh(writer, episode)
-            self._facts(writer, episode, windows)
+            episode = self._write(writer, episode, windows)
         if not matched:
             pattern = self._match(matcher, episode)
             if writer is not None and pattern is not None:
@@ -191,34 +187,32 @@ class Consolidation:
             matched = bool(snapshot.patterns.of_episode(episode.id))
         return episode, windows, episodes.is_empty(windows), matched
 
-    def _rewrite(self, episode: Episode, texts: episodes.Texts) -> Episode:
-        written = replace(episode, subject=texts.subject, summary=texts.summary, keywords=texts.keywords, made_by="llm")
-        vector = self._embed([patterns.text_of(written)])[0]
-        with self._store.transaction() as tx:
-            if self._still(tx.snapshot(), episode):
-                tx.episodes.rewrite(written, vector)
-        return written
+    def _write(self, writer: Consolidator, episode: Episode, windows: Sequence[Window]) -> Episode:
+        """An episode's texts, the weights of its moments and the facts said in it, stored at once.
 
-    def _weigh(self, writer: Consolidator, episode: Episode) -> None:
+        The row of the episode says that a model was here: whatever is cut off before that is asked anew as a whole.
+        """
+        texts = writer.summarise(windows, episodes.write(windows))
+        written, vector = episode, None
+        if texts is not None:
+            written = replace(
+                episode, subject=texts.subject, summary=texts.summary, keywords=texts.keywords, made_by="llm"
+            )
+            vector = self._embed([patterns.text_of(written)])[0]
         with self._store.snapshot(episode.known) as snapshot:
             own = snapshot.moments.of_episode(episode.id)
-        judged = writer.weigh(episode.subject, own) if own else None
-        if judged is None:
-            return
+        judged = (writer.weigh(written.subject, own) if own else None) or [(m.role, m.weight) for m in own]
+        drafts = writer.facts(windows)
         with self._store.transaction() as tx:
             if self._still(tx.snapshot(), episode):
+                if vector is not None:
+                    tx.episodes.rewrite(written, vector)
                 for moment, (role, weight) in zip(own, judged, strict=True):
                     if (role, weight) != (moment.role, moment.weight):
                         tx.moments.judge(moment.id, role, weight)
-
-    def _facts(self, writer: Consolidator, episode: Episode, windows: Sequence[Window]) -> None:
-        drafts = writer.facts(windows)
-        if not drafts:
-            return
-        with self._store.transaction() as tx:
-            if self._still(tx.snapshot(), episode):
                 changed = facts.settle(tx, lambda: tx.snapshot(episode.known), drafts, self._embed, episode.known)
                 self._out += [FactChanged(f) for f in changed]
+        return written
 
     def _match(self, matcher: Consolidator | None, episode: Episode) -> Pattern | None:
         """Put an episode into its pattern; by rules without a model.  The model is asked outside the transaction."""

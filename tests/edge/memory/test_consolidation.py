@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -225,6 +226,105 @@ def test_what_a_kill_left_between_closing_and_lining_up_is_lined_up(embed: Any, 
         assert stage.queue.counts()["waiting"] == 0, "nothing is lined up twice"
     assert {r[0] for r in rows(path)} == {"llm"}
     assert all(r[2] for r in rows(path))
+
+
+class Cut(BaseException):
+    """The power goes."""
+
+
+class Talker(Mind):
+    """One that says yes and finds a fact in what was said; away for the n-th question if told so."""
+
+    def __init__(self, away_at: int = 0) -> None:
+        super().__init__()
+        self.belongs, self.away_at = 1, away_at
+
+    def complete(self, messages: Sequence[Any], schema: Any = None, options: Any = None) -> dict[str, Any]:
+        self.away_at -= 1
+        if self.away_at == 0:
+            raise ModelDownError("The model is away.")
+        answer = super().complete(messages, schema, options)
+        if "facts" in answer:
+            tea = f"tea {messages[1].content.split('drink tea ', 1)[1][0]}"
+            quote = f"Here we drink {tea}."
+            answer["facts"] = [{"kind": "habit", "subject": "Ann", "relation": "drinks", "object": tea, "quote": quote}]
+        return answer
+
+
+@pytest.fixture
+def unthought(embed: Any, tmp_path: Path) -> Path:
+    """A memory whose episodes wait for the model: closed, matched by nobody, with something said in each."""
+    source, path = trace(tmp_path, 16), tmp_path / "unthought.db"
+    told = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
+    for n, row in enumerate(told):
+        row["speech"] = [{"t": row["t_start"], "speaker": "Ann", "text": f"Here we drink tea {n // 8}."}]
+    source.write_text("".join(json.dumps(row) + "\n" for row in told), encoding="utf-8")
+    with Store.open(path, space=SPACE) as store:
+        replay(source, store, embed, config(), growing=Growing(Given(Talker(), config()), None, None, inline=True))
+    return path
+
+
+def thought(path: Path, embed: Any, mind: Mind) -> Consolidation:
+    """Let the model do what waits, as after a start."""
+    made = config()
+    with Store.open(path, space=SPACE, synchronous="off") as store:
+        stage = Consolidation(store, embed, made.memory, Given(mind, made), DiskQueue(path.with_suffix(".waiting")))
+        stage.catch_up()
+        stage.work(lambda: False)
+        assert store.integrity() == []
+    return stage
+
+
+def dump(path: Path, *tables: str) -> list[str]:
+    with Store.open(path, read_only=True) as store:
+        return [line for line in store.dump() if not tables or json.loads(line)["table"] in tables]
+
+
+def test_a_cut_before_any_write_of_the_model_ends_the_same(
+    unthought: Path, embed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = shutil.copy(unthought, tmp_path / "whole.db")
+    thought(whole, embed, Talker())
+    expected = dump(whole)
+    assert {json.loads(line)["made_by"] for line in dump(whole, "episode")} == {"llm"}
+    assert "llm" in {json.loads(line)["made_by"] for line in dump(whole, "fact")}
+    n = 0
+    while True:
+        n += 1
+        path = shutil.copy(unthought, tmp_path / f"{n}.db")
+        real, left = Store.transaction, [n]
+
+        def transaction(self: Store, real: Any = real, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Cut
+            return real(self)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Store, "transaction", transaction)
+            try:
+                thought(path, embed, Talker())
+            except Cut:
+                pass
+            else:
+                break
+        assert thought(path, embed, Talker()).queue.counts() == {"waiting": 0, "dead": 0}
+        assert dump(path) == expected, f"cut before write {n}"
+    assert n > 5
+
+
+def test_a_model_that_goes_away_between_two_questions_is_asked_the_rest_later(
+    unthought: Path, embed: Any, tmp_path: Path
+) -> None:
+    whole = shutil.copy(unthought, tmp_path / "whole.db")
+    thought(whole, embed, mind := Talker())
+    assert mind.asked[:3] == ["subject", "core", "facts"]
+    kept = ("episode", "moment", "fact", "fact_support")  # patterns are matched by rules meanwhile
+    for n in (2, 3):
+        path = shutil.copy(unthought, tmp_path / f"{n}.db")
+        assert thought(path, embed, Talker(away_at=n)).queue.counts()["waiting"] > 0
+        assert thought(path, embed, Talker()).queue.counts() == {"waiting": 0, "dead": 0}
+        assert dump(path, *kept) == dump(whole, *kept), f"away for question {n}"
 
 
 def _patterns(store: Store) -> list[tuple[int, list[int]]]:
