@@ -14,14 +14,16 @@ from typing import Protocol, cast
 
 from edge.agent import standing
 from edge.agent.asking import Asker
+from edge.agent.phrases import done, to_you
 from edge.agent.question import Query
+from edge.agent.wishes import is_wish
 from edge.clock import US, Clock, local
 from edge.errors import QuestionError
 from edge.memory import intentions
 from edge.messages import Say
 from edge.proactive.why import why
 from edge.retrieval.timephrase import Zone
-from edge.voice.intent import NUMBERS, Intent
+from edge.voice.intent import Intent
 from edge.voice.mind import Moment, Reply
 from edge.voice.spoken import number_words, time_words
 from edge.wishing import Wishing
@@ -33,18 +35,11 @@ CONVERSATION = "voice"
 SNOOZE_S = 3600.0  # when no length was named
 MOST_FORGOTTEN_S = 7 * 86_400.0  # by voice: a misheard word must not take a year
 
+_TELL = re.compile(r"(?:please )?(?:tell|let|warn|alert) me\b", re.IGNORECASE)
 _ALERT = re.compile(r"a(\d+)")
 _FORGET = re.compile(
     r"\b(?:(?:don't|do not) let me forget|remember|make a note|note)(?: to| about| that)? ", re.IGNORECASE
 )
-_HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_HOUR = re.compile(
-    rf"\bat (?P<past>(?:half|(?:a )?quarter) (?:past|to) )?(?P<h>{_HOURS})(?:[ -](?P<m>(?:twenty|thirty|forty|fifty)"
-    rf"(?:[ -]five)?|fifteen|ten))?\b",
-    re.IGNORECASE,
-)
-_NOONS = {"noon": "at 12:00", "midday": "at 12:00", "midnight": "at 0:00"}
-_NOON = re.compile(r"\bat (noon|midday|midnight)\b", re.IGNORECASE)
 
 
 class Device(Protocol):
@@ -193,6 +188,8 @@ class Conversation:
 
     def _remind(self, intent: Intent, at: Moment, last: Say | None) -> Reply:
         del last
+        if _TELL.match(intent.text) and not is_wish(intent.text):  # "tell me when I lost it" asks about what was
+            return Reply(" ".join(self.answer(intent.text, at)))
         try:
             taken = standing.add(self._store, reminder(intent.text), now=at.t, offset_s=at.offset_s)
         except QuestionError:
@@ -231,24 +228,12 @@ def _saying(window: Window, said: Utterance) -> Window:
 
 def _first(heard: Iterable[Intention]) -> str:
     first = next(iter(heard))
-    return f"{first.what} {first.due}".strip()
+    return to_you(f"{first.what} {first.due}".strip())
 
 
 def reminder(text: str) -> str:
-    """A wish to be reminded in the words that are understood: "remind me to ...", its hour in figures."""
-    plain = text if "remind me" in text.lower() else _FORGET.sub("remind me to ", text, count=1)
-    return _HOUR.sub(_figures, _NOON.sub(lambda m: _NOONS[m[1].lower()], plain))
-
-
-def _figures(said: re.Match[str]) -> str:
-    hour, minutes = int(NUMBERS[said["h"].lower()]), 0
-    if said["past"]:
-        minutes = 30 if "half" in said["past"].lower() else 15
-        if said["past"].lower().split()[-1] == "to":
-            hour, minutes = (hour - 2) % 12 + 1, 45
-    elif said["m"]:
-        minutes = sum(int(NUMBERS[word]) for word in re.split("[ -]", said["m"].lower()))
-    return f"at {hour}:{minutes:02}" if minutes else f"at {hour}"
+    """A wish to be reminded in the words that are understood: "remind me to ..."."""
+    return text if "remind me" in text.lower() else _FORGET.sub("remind me to ", text, count=1)
 
 
 def _clock(t: int, offset_s: int) -> str:
@@ -257,4 +242,5 @@ def _clock(t: int, offset_s: int) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.strip().rstrip(".!?\u2026")
+    """For the ear of the wearer, who is the subject of most of it: "wearer wash hand" -> "you washed hand"."""
+    return re.sub(r"^wearer (.+)", lambda m: f"you {done(m[1])}", text.strip().rstrip(".!?\u2026"))

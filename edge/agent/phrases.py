@@ -76,8 +76,8 @@ def act_done(clause: Clause) -> str:
         verb = re.sub(re.escape(clause.quote) + ".*|\\bthis\\b.*|:.*", "", clause.text).strip()
         return f'{done(verb) or "did"} "{clause.quote}"'
     parts = re.split(r"(, | or )", clause.text)
-    return "".join(
-        done(p) if p not in (", ", " or ") and i < 2 * len(clause.acts) - 1 else p for i, p in enumerate(parts)
+    return to_you(
+        "".join(done(p) if p not in (", ", " or ") and i < 2 * len(clause.acts) - 1 else p for i, p in enumerate(parts))
     )
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from edge.agent.question import verbs_of
 from edge.errors import QuestionError
 from edge.retrieval import words
-from edge.retrieval.timegrammar import NUMBERS
-from edge.retrieval.timephrase import Us, Zone
+from edge.retrieval.timegrammar import AT, NUMBERS
+from edge.retrieval.timephrase import Us, Zone, next_clock
 from storage.standing import Standing
 
 Looks: TypeAlias = Literal["act", "see", "said", "text", "state", "step"]
@@ -52,10 +51,6 @@ _STEPS = re.compile(
 )  # fmt: skip
 _NUM = "|".join(NUMBERS)
 _IN = re.compile(rf"\bin (?P<n>\d+|half an|{_NUM}) (?P<u>second|minute|min|hour)s?\b", re.I)
-_AT = re.compile(
-    r"\bat (?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))? ?(?P<ap>[ap])?\.?(?:m\b\.?)?(?: ?o'?clock)?(?P<t> tomorrow)?(?=$|[ ,.])",
-    re.I,
-)
 _REMIND_AT = re.compile(rf"{_PLEASE}remind me\b(?P<rest>.*)$", re.I)
 # "tell me when I last opened it" asks about the past.
 _PAST = re.compile(
@@ -106,7 +101,7 @@ def is_wish(text: str) -> bool:
     if m is not None:
         remind = "what" in m.groupdict()
         return remind or not _PAST.search(m.group("when"))
-    return bool(_WATCH.match(body) or (_REMIND_AT.match(body) and (_IN.search(body) or _AT.search(body))))
+    return bool(_WATCH.match(body) or (_REMIND_AT.match(body) and (_IN.search(body) or AT.search(body))))
 
 
 def wish(text: str, zone: Zone) -> Standing:
@@ -183,20 +178,8 @@ def _clock(text: str, zone: Zone) -> tuple[Us | None, str]:
         amount = 0.5 if n == "half an" else float(n) if n.isdigit() else float(NUMBERS[n])
         unit = {"s": 1, "m": 60, "h": 3600}[m.group("u")[0].lower()]
         return zone.now + round(amount * unit) * 1_000_000, _cut(text, m)
-    if (m := _AT.search(text)) is not None:
-        hour, minute = int(m.group("h")), int(m.group("m") or 0)
-        if hour > 24 or minute > 59:
-            return None, text
-        half = (m.group("ap") or "").lower()
-        hour = hour % 12 + (12 if half == "p" else 0) if half else hour % 24
-        here = zone.local(zone.now)
-        at = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
-        if m.group("t"):
-            at += timedelta(days=1)
-        elif at <= here:  # "at 5" in the afternoon means the next five o'clock there is
-            at += timedelta(hours=12 if not half and hour < 12 and at + timedelta(hours=12) > here else 24)
-        return zone.utc(at), _cut(text, m)
-    return None, text
+    found = next_clock(text, zone)
+    return (None, text) if found is None else (found[0], _cut(text, found[1]))
 
 
 def _cut(text: str, m: re.Match[str]) -> str:

@@ -8,8 +8,8 @@ MONTHS = "january february march april may june july august september october no
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 NUMBERS = dict(
     zip(
-        "a an one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty couple".split(),
-        (1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 20, 30, 2),
+        "a an one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty couple".split(),
+        (1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15, 20, 30, 40, 50, 2),
         strict=True,
     )
 )
@@ -24,7 +24,7 @@ _DATE = (
 _CLOCK = (
     r"(?:(?P<h>\d{1,2})[:.](?P<mi>\d{2})(?:[:.](?P<s>\d{2})(?:\.\d+)?)?(?: ?(?P<ap>[ap])\.?m\b\.?)?"
     r"|(?P<h2>\d{1,2}) ?(?P<ap2>[ap])\.?m\b\.?|(?P<h3>\d{1,2}) o'?clock|\b(?P<word>noon|midday|midnight)\b"
-    r"|(?P<frac>half|quarter) (?P<rel>past|to) (?P<h4>\w+))"
+    r"|(?:a )?(?P<frac>half|quarter) (?P<rel>past|to) (?P<h4>\w+))"
 )
 _RELDAY = rf"(?:today|yesterday|the day before yesterday|tonight|(?:(?:on|last|this|this past) )?{_WD}\b)"
 _PART = r"(?:morning|afternoon|evening|night|lunchtime)"
@@ -43,6 +43,14 @@ def _stamp(tag: str) -> str:
 
 
 _RE = re.IGNORECASE
+_HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+# A clock that is to come, with the bare hours that say nothing by themselves in a question: "at seven thirty", "at 5".
+AT = re.compile(
+    rf"\bat (?:{_named(_CLOCK, 'a')}|(?P<hour>\d{{1,2}}|{_HOURS})"
+    rf"(?:[ -](?P<tens>twenty|thirty|forty|fifty|fifteen|ten)(?:[ -](?P<ones>five))?)?(?: ?o'?clock)?)"
+    rf"(?: in the (?P<part>morning|afternoon|evening))?(?P<tomorrow> tomorrow)?(?=$|[ ,.])",
+    _RE,
+)
 BETWEEN = re.compile(rf"\b(?:between|from) {_stamp('a')} (?:and|to|until|till|-) {_stamp('z')}", _RE)
 POINT = re.compile(
     rf"\b(?P<rel>before|after|since|until|till|by|from)? ?(?:at |around |about |precisely |exactly )*{_stamp('a')}", _RE

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Literal, TypeAlias
 
-from edge.retrieval.timegrammar import AGO, BETWEEN, DAY, DAYS, MONTHS, NOW, NUMBERS, OF_MONTH, PAST, POINT, REL
+from edge.retrieval.timegrammar import AGO, AT, BETWEEN, DAY, DAYS, MONTHS, NOW, NUMBERS, OF_MONTH, PAST, POINT, REL
 
 Us: TypeAlias = int
 SpanKind: TypeAlias = Literal["day", "point", "range"]
@@ -198,6 +198,35 @@ def _clock(g: dict[str, str | None], tag: str) -> tuple[int, int, int, bool] | N
         h = h % 12 + (12 if ap == "p" else 0)
     mi, s = int(g.get(p + "mi") or 0), int(g.get(p + "s") or 0)
     return (h, mi, s, g.get(p + "s") is not None) if h < 24 and mi < 60 and s < 60 else None
+
+
+def next_clock(text: str, zone: Zone) -> tuple[Us, re.Match[str]] | None:
+    """The next time that "at half past seven", "at 5" or "at noon tomorrow" names, and where it stands in the text.
+
+    "At five" in the afternoon is the next five o'clock there is.
+    """
+    for m in AT.finditer(text):
+        g = m.groupdict()
+        if g["hour"]:
+            hour, minute = _int(g["hour"]), sum(_int(g[k] or "0") for k in ("tens", "ones"))
+        elif (clock := _clock(g, "a")) is not None:
+            hour, minute = clock[:2]
+        else:
+            continue
+        if hour > 24 or minute > 59:
+            continue
+        exact = bool(g["a_ap"] or g["a_ap2"] or g["a_word"])
+        if g["part"] and hour <= 12:
+            hour, exact = hour % 12 + (0 if g["part"].lower() == "morning" else 12), True
+        here = zone.local(zone.now)
+        at = here.replace(hour=hour % 24, minute=minute, second=0, microsecond=0)
+        if g["tomorrow"]:
+            at += timedelta(days=1)
+        elif at <= here:
+            soon = not exact and hour < 12 and at + timedelta(hours=12) > here
+            at += timedelta(hours=12 if soon else 24)
+        return zone.utc(at), m
+    return None
 
 
 def _relday(text: str, zone: Zone) -> date:

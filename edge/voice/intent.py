@@ -65,6 +65,7 @@ _FORMS: tuple[tuple[Kind, str], ...] = (
     ("mute_this", r"(?:don't|do not|never|stop) (?:tell|telling|remind|reminding) me (?:about )?(?:that|this|of that|of this)?(?: again)?|don't (?:say|mention) (?:that|this) again|i don't want to (?:hear|know) that(?: again)?"),
     ("snooze", r"(?:snooze|leave me alone|do not disturb|don't disturb me|no (?:more )?alerts|not now|later)(?:(?: me)?(?: for)?(?: the next)? {span})?|(?:be|stay|keep) quiet for {span}|give me {span}"),
     ("remind", r"(?:remind me|don't let me forget|remember|make a note|note)(?: to| that| about| of)? .+"),
+    ("remind", r"(?:tell|warn|alert) me (?:when|if|as soon as|once|whenever|every time|the next time) (?!.*\b(?:last|first|did|was|were|had|yesterday|ago)\b).+|let me know (?:when|if|as soon as|once|whenever|every time|the next time) .+"),
     ("yes", r"(?:yes|yeah|yep|sure|yes please|do it|go ahead|confirm|correct|right|of course|that's right|okay|ok)(?: do it| do that| please)?"),
     ("no", r"(?:no|nope|don't|do not|no thanks|no thank you|keep it|leave it|rather not|better not)"),
 )  # fmt: skip

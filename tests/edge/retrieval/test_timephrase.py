@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from edge.clock import parse_time
-from edge.retrieval.timephrase import Zone, extract
+from edge.retrieval.timephrase import Zone, extract, next_clock
 
 # Asked on Wednesday 16 July 2025 at 15:20 in a zone two hours ahead of UTC.
 NOW, OFFSET_S = parse_time("2025-07-16T15:20:00+02:00")
@@ -128,3 +128,18 @@ def test_two_spans_meet() -> None:
 
 def test_verbs_are_no_weekdays() -> None:
     assert extract("When did I last sit where I sat before?", ZONE).spans == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("at half past 7", "16T19:30"), ("at half past seven", "16T19:30"), ("at a quarter to six", "16T17:45"),
+        ("at 5", "16T17:00"), ("at three", "17T03:00"), ("at seven thirty", "16T19:30"), ("at ten forty-five", "16T22:45"),
+        ("at 7 o'clock", "16T19:00"), ("at seven o'clock tomorrow", "17T07:00"), ("at 9:15 p.m.", "16T21:15"),
+        ("at seven in the evening", "16T19:00"), ("at 8 in the morning", "17T08:00"), ("at noon", "17T12:00"),
+        ("at midnight", "17T00:00"), ("at 17.30", "16T17:30"), ("at 99", None), ("at home", None),
+    ],
+)  # fmt: skip
+def test_a_clock_to_come(text: str, due: str | None) -> None:
+    found = next_clock(f"call Anna {text}", ZONE)  # at 15:20
+    assert (None if found is None else ZONE.local(found[0]).strftime("%dT%H:%M")) == due

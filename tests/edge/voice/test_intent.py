@@ -16,6 +16,8 @@ from edge.voice.intent import normal, understand, without_wake
         ("What can you do?", "help"), ("Help.", "help"), ("Resume recording.", "resume"),
         ("Why did you say that?", "why"), ("How do you know that?", "why"), ("Don't tell me that again.", "mute_this"),
         ("Remind me to call Anna at five.", "remind"), ("Don't let me forget the milk.", "remind"),
+        ("Tell me when I open the fridge.", "remind"), ("Let me know as soon as Anna comes.", "remind"),
+        ("Tell me when I last opened the fridge.", "question"),
         ("Leave me alone.", "snooze"), ("Not now.", "snooze"),
         ("Yes, please.", "yes"), ("No, thanks.", "no"), ("Forget that.", "forget"),
         ("Where are my keys?", "question"), ("where did i put my keys", "question"), ("And yesterday?", "question"),

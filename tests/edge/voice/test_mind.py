@@ -113,6 +113,15 @@ def test_snooze_and_reminders(talk: Talk) -> None:
     assert any("dentist" in text for text in kept)
 
 
+def test_a_wish_to_be_told_is_kept_and_what_asks_about_the_past_is_answered(talk: Talk) -> None:
+    assert "when you open the fridge" in talk.tell("Tell me when I open the fridge.").text
+    assert "At 19:30" in talk.tell("Remind me to call my mother at half past 7 in the evening.").text
+    assert "your mother" in talk.tell("Remind me to call my mother.").text
+    assert "fridge" in talk.tell("Let me know when I left the fridge open.").text
+    with talk.store.snapshot() as snapshot:
+        assert len(snapshot.standing.open()) == 2
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(3600, "one hour"), (600, "ten minutes"), (5400, "one hour and thirty minutes"), (0, "a moment"), (61, "one minute and one second")],
