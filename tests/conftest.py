@@ -11,11 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from edge.config import Config
 from edge.engines import Engines
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # for tests that import an engine themselves; see models/backends/__init__.py
+# Made-up cases are the same in each run, however slow the machine; GROVE_TEST_PROFILE=search looks for new ones.
+settings.register_profile(
+    "same", deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+settings.register_profile("search", settings.get_profile("same"), derandomize=False)
+settings.load_profile(os.environ.get("GROVE_TEST_PROFILE", "same"))
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT.parent / "shared" / "data"
 

@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
@@ -14,10 +14,7 @@ from firmware_bridge.errors import MessageError
 from firmware_bridge.fields import MAX_PAYLOAD, VARIABLE, clip_text
 from firmware_bridge.frames import MAX_ENCODED, Frame, FrameDecoder, encode_frame
 
-shared = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-
-@shared
 @given(st.data(), st.integers(0, 255), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF))
 def test_every_message_survives_the_wire(any_message, data, flags: int, session: int, seq: int) -> None:
     message = data.draw(any_message)
@@ -29,7 +26,6 @@ def test_every_message_survives_the_wire(any_message, data, flags: int, session:
     assert p.unpack(frame.number, frame.payload) == message
 
 
-@shared
 @given(st.data(), st.binary(min_size=1, max_size=8))
 def test_fields_that_a_newer_peer_appends_are_ignored(any_message, data, more: bytes) -> None:
     message = data.draw(any_message)
@@ -37,7 +33,6 @@ def test_fields_that_a_newer_peer_appends_are_ignored(any_message, data, more: b
     assert p.unpack(number, payload + more) == message
 
 
-@shared
 @given(st.data())
 def test_a_payload_cut_short_is_malformed_and_kept(any_message, data) -> None:
     message = data.draw(any_message)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
@@ -19,7 +19,6 @@ from firmware_bridge.reference_device import ReferenceProcess, build
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "firmware_frames.txt"
 OK, UNKNOWN, MALFORMED = range(3)
-shared = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +47,6 @@ def test_golden_frames_read_and_write_alike_in_both(c, name: str, seq: int, wire
     assert (c_frame, result, again) == (frame, OK, frame.payload) and c.encode(frame) == wire
 
 
-@shared
 @given(data=st.data(), seq=st.integers(0, 2**32 - 1))
 def test_every_message_survives_python_to_c_and_back(c, any_message, data, seq: int) -> None:
     message = data.draw(any_message)
@@ -61,7 +59,6 @@ def test_every_message_survives_python_to_c_and_back(c, any_message, data, seq: 
     assert p.unpack(number, again) == message
 
 
-@shared
 @given(payload=st.binary(max_size=242), number=st.sampled_from([row.number for row in p.TABLE] + [0, 0x7F, 0xFF]))
 def test_any_payload_is_judged_and_read_alike(c, payload: bytes, number: int) -> None:
     message = p.unpack(number, payload)
@@ -76,7 +73,6 @@ def test_any_payload_is_judged_and_read_alike(c, payload: bytes, number: int) ->
 
 
 @given(st.binary(max_size=242), st.integers(0, 2**32 - 1))
-@shared
 def test_any_frame_is_encoded_alike(c, payload: bytes, seq: int) -> None:
     frame = Frame(seq & 0xFF, 3, seq >> 16, seq, payload)
     assert c.encode(frame) == encode_frame(frame)

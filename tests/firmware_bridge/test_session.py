@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge import protocol as p
@@ -32,7 +32,7 @@ def test_both_sides_come_up_and_know_each_other(pair) -> None:
     assert (up.peer.role, up.version, up.peer.stream) == (p.Role.DEVICE, 1, 7_000_002)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_bad_line_delivers_each_message_once_and_in_order(pair, seed: int) -> None:
     link = pair(BAD, seed=seed)

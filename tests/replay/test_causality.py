@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests_support import cut_at
 
@@ -48,7 +48,7 @@ def check_causal(trace: Path, full: Store, embed: Any, t: int, folder: Path) -> 
             assert list(full.dump(whole)) == list(short.dump(whole))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.02, 1.0))
 def test_the_past_does_not_depend_on_the_future(
     seed: int, share: float, day: Callable[..., Path], embed: Any, tmp_path: Path
