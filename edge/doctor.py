@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from edge import config as settings
+from edge.ahead import ahead, soon
 from edge.config import Config
 from edge.engines import Engines
 from edge.errors import ControlError, sentence_of
@@ -60,6 +61,7 @@ def examine(config: Config, db: Path) -> list[Finding]:
         _memory,
         _files,
         _models,
+        _priority,
         _senses,
         _running,
     )
@@ -238,6 +240,18 @@ def _listening(config: Config, registry: Registry) -> Iterable[Finding]:
             yield Finding("listening", "degraded", sentence_of(error), f"grove-edge models pull {name}")
         else:
             yield Finding("listening", "ok", name)
+
+
+def _priority(config: Config, _: Path) -> Iterable[Finding]:
+    """Whether a conversation may run before what can wait; without it a busy machine answers later, and all else works."""
+    if not config.voice.listen:
+        return
+    with ahead():
+        real = os.sched_getscheduler(0) != os.SCHED_OTHER
+    with soon() as nicer:
+        missing = [name for name, has in (("real time", real), ("a better nice value", nicer)) if not has]
+    told = f"not granted: {' and '.join(missing)}; on a busy machine a conversation is slower" if missing else "granted"
+    yield Finding("priority", "ok", told, "see 'As a service' in docs/install.md" if missing else "")
 
 
 def _senses(config: Config, _: Path) -> Iterable[Finding]:

@@ -66,6 +66,7 @@ def test_the_unit_restarts_watches_and_confines() -> None:
     assert service["UMask"] == "0077"
     for key in ("NoNewPrivileges", "PrivateTmp", "RestrictSUIDSGID", "ProtectKernelTunables", "LockPersonality"):
         assert service[key] == "yes"
+    assert (service["RestrictRealtime"], service["LimitRTPRIO"], service["LimitNICE"]) == ("no", "1", "-10")
     assert service["ProtectSystem"] == "strict"
     assert "%h" in service["ReadWritePaths"]
     for key in ("PrivateDevices", "DevicePolicy", "DeviceAllow", "ProtectClock"):  # the camera is a device
