@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from storage_support import BASE, DIM, SPACE, US, grow, vector
 
-from storage import Snapshot, Store, dense, index, index_segments, search_where
+from storage import Snapshot, Store, bm25, dense, index, index_segments, search_where
 from storage.bm25 import K1, B
 from storage.errors import BadRecord
 from storage.index_codes import codes, hamming, lean, spread, squeeze
@@ -34,6 +34,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "PIECE", 4)
     for name in ("WIDE", "FINE"):
         monkeypatch.setattr(dense, name, (1000, 1000, 1))
+    monkeypatch.setattr(dense, "MANY", 30)
+    monkeypatch.setattr(bm25, "_CHUNK", 5)
 
 
 def said(rng: random.Random) -> str:
