@@ -1,14 +1,16 @@
-"""Whether somebody speaks over the device's own voice: the voice detector's chance, and what the canceller knows."""
+"""Whether somebody speaks over the device's own voice: by the voice detector, the canceller, and the words in the end."""
 
 from __future__ import annotations
 
 from collections import deque
 
 from edge.voice.echo import LIKE, Canceller
+from edge.voice.intent import normal
 
 ON = 0.6  # chance of speech
 STEPS, OF = 4, 5  # so many of the last: 130 to 160 ms
 SHARE = 0.25  # of the second in which a word was called
+WORDS = 3  # of the device's own in a row: nobody says them over it by chance
 SETTLE = 44  # steps of the canceller (0.7 s) in which its own voice is looked for when it begins to talk
 
 
@@ -54,3 +56,9 @@ class OverVoice:
     def quiet(self) -> None:
         """The device is silent."""
         self._recent.clear()
+
+
+def repeats(heard: str, said: str) -> bool:
+    """Whether what was heard is nothing but a stretch of what the device was saying."""
+    words = normal(heard).split()
+    return len(words) >= WORDS and f" {' '.join(words)} " in f" {normal(said)} "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from edge.errors import sentence_of
 from edge.logs import Log, Private
 from edge.messages import Health, Pcm, Sound
 from edge.voice import turn as t
-from edge.voice.barge import OverVoice
+from edge.voice.barge import OverVoice, repeats
 from edge.voice.earcons import earcon
 from edge.voice.echo import BLOCK, Canceller, OwnVoice, place
 from edge.voice.endpoint import Patience
@@ -294,7 +294,15 @@ class Listener:
         """What the threads have done."""
         while not self._back.empty():
             event = self._back.get()
-            self._believe(event) if isinstance(event, _Told) else self._step(event, self._talk.at)
+            self._believe(event) if isinstance(event, _Told) else self._step(self._foreign(event), self._talk.at)
+
+    def _foreign(self, event: t.Event) -> t.Event:
+        """What interrupted the device is not taken for its own words, should the echo have passed for somebody."""
+        if isinstance(event, t.Words) and self._turns.open == "barge":
+            held = self._voice.held
+            if held is not None and repeats(event.text, held.text):
+                return replace(event, text="")
+        return event
 
     def _expect(self) -> None:
         self._back.put(t.Expect())

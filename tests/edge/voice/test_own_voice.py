@@ -42,7 +42,9 @@ class Count:
 class Beside:
     """A loudspeaker beside the microphone: each utterance opens the device anew and has a delay of its own."""
 
-    def __init__(self, loader: Loader, seed: int = 0) -> None:
+    def __init__(self, loader: Loader, seed: int = 0, *, server: bool = False) -> None:
+        """`server`: what it says comes by a sound server that loses and repeats sound, and not through a room."""
+        self._server = server
         self.mouth = Mouth(loader)
         self.own = OwnVoice()
         self.echo, self.over = Canceller(self.own), OverVoice()
@@ -59,7 +61,8 @@ class Beside:
         way = np.zeros(900)
         way[[0, 170, 700]] = 0.5, 0.15, -0.06
         heard = np.zeros((delay + len(said) + RATE) // 512 * 512, np.float32)
-        echo = np.convolve(said, way).astype(np.float32)[: len(heard) - delay]
+        way = way[:1] if self._server else way
+        echo = np.convolve(self._slipped(said), way).astype(np.float32)[: len(heard) - delay]
         heard[delay : delay + len(echo)] += echo
         heard += self._rng.normal(size=len(heard)).astype(np.float32) * np.float32(0.0008)
         begun = len(heard)
@@ -69,6 +72,15 @@ class Beside:
             heard[begun : begun + len(voice)] += voice[: len(heard) - begun]
         self._listen(heard, begun, bool(person))
         self._now += (len(heard) + RATE) * US // RATE
+
+    def _slipped(self, said: np.ndarray) -> np.ndarray:
+        if not self._server:
+            return said
+        cuts = [0, *np.cumsum(self._rng.integers(RATE // 4, RATE, 40)).tolist()]
+        slips = self._rng.integers(-400, 400, 40)
+        return np.concatenate([
+            said[max(0, low + slip) : high] for low, high, slip in zip(cuts, cuts[1:], slips, strict=False)
+        ])  # fmt: skip
 
     def _listen(self, heard: np.ndarray, begun: int, person: bool) -> None:
         found = False
@@ -102,6 +114,16 @@ def test_a_person_over_it_is_heard(loader: Loader) -> None:
         device.say(text, "Stop.")
     assert device.count.heard == 4
     assert device.count.interruptions <= 1, "the synthetic voice differs a little from run to run"
+
+
+def test_beside_a_sound_server_that_slips_it_is_as_good(loader: Loader) -> None:
+    device = Beside(loader, server=True)
+    for text in SAYS[4:7]:
+        device.say(text)
+    assert device.count == Count()
+    for text in (SAYS[9], SAYS[8]):
+        device.say(text, "Stop.")
+    assert (device.count.heard, device.count.interruptions) == (2, 0)
 
 
 @pytest.mark.slow
