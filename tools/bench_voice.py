@@ -2,11 +2,13 @@
 
     python tools/bench_voice.py latency [--db PATH] [--turns 30]     in real time, through the real services
     python tools/bench_voice.py words --media FOLDER                 word error rate of the clips with a transcript
+    python tools/bench_voice.py own-voice [--echo-db 0]              beside its own loudspeaker: through PulseAudio
 
 `latency` speaks to a listener with the real models, the rules of the agent and a memory, without a sound card: the
 microphone is fed block by block in real time, and the first sound is when the player gets it.  The driver's buffers of
 a real device (about 0.05 s each way) come on top.  `--media` is a folder with media.json: a list of objects with
-"file" and "transcript".
+"file" and "transcript".  `own-voice` leads a virtual speaker into the virtual microphone (tools/audio_sinks.sh):
+--utterances to nobody, then --persons who speak over it, from their first sound to the last of the speaker.
 """
 
 # ruff: noqa: SLF001, E402  # a measurement looks inside; its helpers lie with the tests
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,6 +30,7 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
 
+from sound_room import sound_room
 from voice_support import RATE, Table, silence
 
 from edge.agent.asking import Asker
@@ -86,6 +91,35 @@ def latency(db: Path | None, turns: int) -> dict[str, object]:
         "first_sound_ms": _spread(first),
         "wake_to_tone_ms": _spread(tones),
         **{f"{k}_ms": v for k, v in parts.items()},
+    }
+
+
+def own_voice(utterances: int, persons: int, echo_db: float) -> dict[str, object]:
+    """Beside its own loudspeaker, through a real sound server."""
+    script = str(Path(__file__).with_name("audio_sinks.sh"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_RUNTIME_DIR"] = folder
+        said = subprocess.run([script, "start"], check=True, capture_output=True, text=True, timeout=60).stdout
+        os.environ.update(
+            (name, value.strip("'")) for name, value in (w.split("=", 1) for w in said.removeprefix("export ").split())
+        )
+        loader = Loader(Registry(Path(folder) / "store", Path(folder) / "cache"), LoadOptions())
+        load = [os.getloadavg()[0]]
+        try:
+            with sound_room(loader, echo_db) as room:
+                wrong = room.alone(utterances)
+                took = room.interrupted(persons)
+        finally:
+            subprocess.run([script, "stop"], check=False, timeout=20)
+            load.append(os.getloadavg()[0])
+    heard = [ms for ms in took if ms is not None]
+    return {
+        "echo_db": echo_db,
+        "utterances": utterances,
+        "took_itself_for_somebody": wrong,
+        "persons_heard": f"{len(heard)} of {persons}",
+        "silent_after_ms": {**_spread(heard), "within_200": sum(ms <= 200 for ms in heard)},
+        "load": [round(one, 1) for one in load],
     }
 
 
@@ -179,13 +213,18 @@ def _spread(values: list[float]) -> dict[str, float]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("latency", "words"))
+    parser.add_argument("what", choices=("latency", "words", "own-voice"))
     parser.add_argument("--db", type=Path)
     parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--media", type=Path)
+    parser.add_argument("--utterances", type=int, default=50)
+    parser.add_argument("--persons", type=int, default=20)
+    parser.add_argument("--echo-db", type=float, default=0.0)
     given = parser.parse_args()
     if given.what == "latency":
         result = latency(given.db, given.turns)
+    elif given.what == "own-voice":
+        result = own_voice(given.utterances, given.persons, given.echo_db)
     else:
         if given.media is None:
             parser.error("words needs --media")
