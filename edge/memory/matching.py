@@ -4,8 +4,8 @@ Three things are compared: the words of the subject with those of the pattern's 
 embeddings.  Words that most episodes of late have in common tell little, so each weighs by its rarity there.  What
 goes on from the episode before it is likely to be the same job, unless an activity that is named begins; and a pattern
 that holds much of the wearer's life already is asked for more, or it would swallow the rest; none takes more than a
-quarter.  What then opens another pattern is alike: of patterns about as likely the one that holds most takes the episode
-in, so that a job is not spread over both for good.  A life repeats itself:
+quarter, but for the very same in a young memory.  What then opens another pattern is alike: of patterns about as likely
+the one that holds most takes the episode in, so that a job is not spread over both for good.  A life repeats itself:
 where too many episodes of late opened a pattern of their own, what is told of them differs more than what was done, and
 less is asked of all patterns.
 Everything is read from the newest episodes, so the cost does not grow with the memory.
@@ -38,6 +38,8 @@ LARGE = 0.15  # share of the episodes of late above which a pattern is asked for
 ASKED = 2.0  # how much more: this times the share above LARGE
 MOST = 0.25  # share that none may exceed whatever it resembles, or it would tell of a life, not of something in it
 FREE = 3  # episodes that a pattern may hold all the same
+CLEAR = 0.75  # likeness from which a young memory may hold more of a kind: what is the very same belongs together
+YOUNG = 100  # episodes of late up to which a memory is young
 SIBLING = 0.15  # likeness within which the pattern that holds most of late goes first
 OPENED = 0.1  # share of the episodes of late that may open a pattern; less is asked by what is above
 EASED = 0.1  # likeness that is asked less at most: what has nothing but a place in time must stay out
@@ -132,7 +134,8 @@ def match(
     ranked = list(
         dict.fromkeys([*(h.id for h in hits[: memory.pattern_batch - 1]), near.before, *(h.id for h in hits)])
     )
-    ranked = [i for i in ranked if i and not near.full(i)]
+    young = near.seen < YOUNG
+    ranked = [i for i in ranked if i and (young or not near.full(i))]
     for start in range(0, len(ranked), memory.pattern_batch):
         batch = ranked[start : start + memory.pattern_batch]
         patterns, vectors = snapshot.patterns.many(batch), snapshot.patterns.vectors_of(batch)
@@ -141,10 +144,12 @@ def match(
             pattern = patterns[pattern_id]
             subjects = snapshot.patterns.subjects(pattern_id, SUBJECTS)
             score = likeness(episode, vector, pattern, vectors.get(pattern_id), subjects, near, main)
+            if score < CLEAR and near.full(pattern_id):
+                continue
             if pattern_id == near.before and not (named and named.isdisjoint(_counted(subjects))):
                 score += GOES_ON
             judged.append((score - near.asked(pattern_id), -pattern_id, pattern))
-        asked = max(MATCH, max(score for score, _, _ in judged) - SIBLING)
+        asked = max([MATCH, *(score - SIBLING for score, _, _ in judged)])
         alike = [x for x in judged if x[0] >= asked]
         if alike:
             return max(alike, key=lambda x: (near.sizes.get(-x[1], 0), x[1]))[2]

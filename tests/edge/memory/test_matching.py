@@ -246,7 +246,15 @@ def test_of_patterns_about_as_likely_the_one_that_holds_most_takes_it_in(
     assert found is not None
     assert found.id == small.id, "so much likelier that size tells nothing"
     large = life.put(life.episode(3500, "Wash cup"), X, large)
-    scores[large.id] = 0.9
+    scores[large.id] = 0.74
     found = life.match(life.episode(4000, "Wash cup"), X)
     assert found is not None
     assert found.id == small.id, "the large one is full"
+    scores[large.id] = 0.75
+    found = life.match(life.episode(5000, "Wash cup"), X)
+    assert found is not None
+    assert found.id == large.id, "the very same belongs together while the memory is young"
+    monkeypatch.setattr(matching, "YOUNG", 3)
+    found = life.match(life.episode(6000, "Wash cup"), X)
+    assert found is not None
+    assert found.id == small.id
