@@ -19,7 +19,7 @@ from storage import cipher, owner
 from storage.cipher import Secret
 from storage.connect import Connection, DriverError, connect, load_extension, private_folder, translate
 from storage.erase_jobs import unscrubbed
-from storage.errors import StoreLocked, StoreUnreadable, StoreUnwritable
+from storage.errors import StorageError, StoreLocked, StoreUnreadable, StoreUnwritable
 from storage.files import PART, sync_file, sync_folder, whole_file
 from storage.keyframes import KeyframeFolder, folder_of
 
@@ -155,7 +155,11 @@ def restore(source: Path, target: Path, *, replace: bool = False, key: Secret | 
         log = source.with_name(source.name + "-wal")
         if log.exists():  # somebody used it as a memory and was killed
             _copy_file(log, fresh.with_name(fresh.name + "-wal"))
-        _check(fresh, source, key)
+        try:
+            _check(fresh, source, key)
+        except StorageError:  # nothing of another's file stays
+            _clear(fresh)
+            raise
         known = _frames_named(fresh, key)
         frames, size, missing = _copy_frames(folder_of(source), folder_of(fresh), known)
         if target.exists():
@@ -252,6 +256,9 @@ def _check(path: Path, told: Path, key: Secret | None) -> None:
         if "migration" not in tables:
             raise StoreUnreadable(f"{told} holds no memory: give the path of a backup.")
         wrong = [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        dim = db.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()
+        if dim is None or not str(dim[0]).isdecimal():
+            wrong.append("it does not say which embedding it was made with")
         if wrong:
             raise StoreUnreadable(
                 f"The backup {told} is damaged ({wrong[0]}): choose another one; nothing was changed."

@@ -360,7 +360,12 @@ def _space(db: Connection) -> EmbeddingSpace | None:
     if tables != {"meta", "migration"}:
         return None
     values = dict(db.execute("SELECT key, value FROM meta WHERE key LIKE 'embedding_%'").fetchall())
-    return EmbeddingSpace(values["embedding_id"], int(values["embedding_dim"])) if values else None
+    if not values:
+        return None
+    try:
+        return EmbeddingSpace(values["embedding_id"], int(values["embedding_dim"]))
+    except (KeyError, ValueError) as error:
+        raise StoreUnreadable("The memory does not say which embedding it was made with: restore a backup.") from error
 
 
 def _fits(path: Path | None, stored: EmbeddingSpace | None, space: EmbeddingSpace | None) -> None:

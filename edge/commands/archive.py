@@ -204,10 +204,13 @@ def import_(
     from storage.keyframes import KeyframeFolder, folder_of
 
     path = db_path(db)
-    if not source.is_file():
-        raise MissingFile(f"There is no file {source}: check the path.")
-    with source.open("rb") as file:
-        is_trace = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    try:
+        if not source.is_file():
+            raise MissingFile(f"There is no file {source}: check the path.")
+        with source.open("rb") as file:
+            is_trace = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    except OSError as error:  # no permission, or a name that no file can have
+        raise MissingFile(f"The file cannot be read ({error.strerror}): check its path and permissions.") from error
     if not is_trace:
         _import_memory(source, path, as_json)
         return

@@ -8,6 +8,7 @@ import random
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,35 @@ def test_every_file_and_folder_is_for_its_owner_alone(tmp_path: Path, monkeypatc
             assert all(b"picture" not in p.read_bytes() for p in every if p.suffix in (".spill", ".db-wal"))
     finally:
         os.umask(old)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new", "old"])
+@pytest.mark.parametrize("content", ["a folder", "no name", "half", "magic", "brace", "mute"])
+def test_what_is_no_memory_is_refused_in_a_sentence_and_leaves_no_trace(
+    content: str, there: bool, db: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Files that begin like a memory or a trace, and memories that do not say how their vectors were made."""
+    raw, source, target = db.read_bytes(), tmp_path / "source", tmp_path / "target" / "m.db"
+    target.parent.mkdir()
+    before = dump(db)
+    if there:
+        shutil.copy(db, target)
+    made = {
+        "half": raw[: len(raw) // 2], "magic": b"SQLite format 3\0", "brace": b"{" + bytes(range(128, 256)), "mute": raw,
+    }  # fmt: skip
+    if content in made:
+        source.write_bytes(made[content])
+    if content == "mute":
+        with closing(sqlite3.connect(source)) as broken:
+            broken.execute("UPDATE meta SET value = 'many' WHERE key = 'embedding_dim'")
+            broken.commit()
+    given = tmp_path if content == "a folder" else "x" * 5000 if content == "no name" else source
+    capfd.readouterr()
+    assert main(["import", str(given), "--db", str(target)]) == 1
+    told = capfd.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert told.err.split(".")[0] in ("input", "storage")
+    if there:
+        assert dump(target) == before
+    else:
+        assert not list(target.parent.iterdir())
