@@ -1,4 +1,4 @@
-"""Conversations with real models, in real time, without a sound card."""
+"""Conversations with real models, at the pace of speech, without a sound card; on a starved machine time waits."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from edge.clock import US
 from edge.messages import Say
 from edge.voice.queue import ALERT, CRITICAL
 from models import Loader
-
-pytestmark = pytest.mark.realtime
 
 KEYS = "Your keys are on the kitchen table."
 STORY = [
@@ -143,7 +141,7 @@ def test_the_microphone_stops_in_mid_utterance(device: Table) -> None:
     never = threading.Event()
     for _ in range(2000):
         never.wait(0.05)
-        if device.listener.health()["turn"] is None and device.listener.idle():
+        if device.listener.health()["turn"] is None and device.quiet():  # what it made of the half may be answered
             break
     assert device.listener.health()["turn"] is None
     device.tell("Hey Jarvis, where are my keys?", before=1.0)  # it is back

@@ -24,8 +24,6 @@ from voice_support import RATE, Mouth, share_heard, silence, write_wav
 from edge.server.control import ControlClient, ControlError
 from models import ASR, Loader
 
-pytestmark = pytest.mark.realtime
-
 ROOT = Path(__file__).parents[3]
 START = datetime(2026, 3, 2, 9, tzinfo=timezone.utc)
 ASKED = "when did I last water the tomatoes?"
@@ -146,6 +144,7 @@ def test_what_others_say_goes_no_further_than_the_owner_wants(
 
 
 @pytest.mark.audio
+@pytest.mark.realtime
 def test_a_conversation_through_the_sound_server(home: Path, loader: Loader, virtual_audio: Any) -> None:
     """Wake word, question and answer through a virtual microphone and speaker; paused, nothing listens any more."""
     device, say = Device(home), Mouth(loader)
