@@ -51,10 +51,12 @@ class SpeechMaker:
     def chunks(self, parts: Sequence[str], cut: threading.Event) -> Generator[tuple[int, AudioChunk], None, None]:
         """(index of the part, sound) in order, until the end or until `cut`.  Close the iterator when done with it.
 
-        Raises what the TTS raises, and ModelDownError when it gives nothing for SLOW_S seconds or is still caught in
-        the call before.
+        Raises what the TTS raises, and ModelDownError when it gives nothing for SLOW_S seconds or stays caught in the
+        call before for as long.
         """
-        if self._worker is not None and self._worker.is_alive():
+        if not self._free(cut):
+            if cut.is_set():
+                return
             raise ModelDownError(f"The voice {self.name} is stuck: restart grove-edge or choose another voice.")
         made: queue.Queue[tuple[int, AudioChunk] | BaseException | None] = queue.Queue(AHEAD)
         done = threading.Event()
@@ -83,6 +85,14 @@ class SpeechMaker:
         finally:
             done.set()
             self._worker.join(1.0)  # the sentence it is in; longer than that, and the next call finds it stuck
+
+    def _free(self, cut: threading.Event) -> bool:
+        """Whether the call before has ended; a busy machine takes its time for a sentence that was cut off."""
+        waits = 0
+        while self._worker is not None and self._worker.is_alive() and not cut.is_set() and waits * _POLL_S < SLOW_S:
+            self._worker.join(_POLL_S)
+            waits += 1
+        return self._worker is None or not self._worker.is_alive()
 
     def _work(
         self,
