@@ -122,11 +122,15 @@ def unnamed(starts, *, now):
     made = []
     for n, clock in enumerate(starts):
         day = n + 2 * (n // 5)
-        made += [seen(at(day, clock), "take", "medicine"), seen(at(day, "11:00"), "type on", "keyboard")]
+        made += [seen(at(day, clock), "take", "medicine"), *(seen(at(day, f"{h}:00"), *act) for h, act in DAY_LONG)]
     today = len(starts) + 2 * (len(starts) // 5)
     return [*made, *(seen(at(today, f"{clock // 60}:{clock % 60:02d}"), *act) for clock, act in now)]
 
 
+DAY_LONG = (
+    (11, ("type on", "keyboard")), (12, ("peel", "potato")), (14, ("walk through", "park")), (16, ("sweep", "yard")),
+    (18, ("iron", "shirt")), (20, ("watch", "film")),
+)  # fmt: skip
 MORNINGS = ["08:05", "08:00", "08:10", "08:05", "08:02", "08:07", "08:00", "08:09"]
 DESK = [(minute, ("type on", "keyboard")) for minute in range(490, 560, 5)]
 
