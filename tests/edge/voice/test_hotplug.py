@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from voice_support import RATE, Mind, Mouth, write_wav
+from voice_support import RATE, Mind, Mouth, calm, share_heard, write_wav
 
 from edge.bus import Bus
 from edge.capture.camera import SOUND_KEEP
@@ -32,7 +32,7 @@ from edge.voice.listener import Listener, Settings
 from edge.voice.player import open_player
 from edge.voice.queue import ALERT
 from edge.voice.service import VoiceService
-from models import ASR, TTS, VAD, Loader
+from models import ASR, VAD, Loader
 
 pytestmark = [pytest.mark.audio, pytest.mark.realtime, pytest.mark.slow]
 NEVER = threading.Event()
@@ -67,7 +67,7 @@ class Stand:
         self.clock, self.mind, self.losses = clock, Mind(), Losses()
         self.mind.answers = {"key": [ANSWER], "story": ["Once there was a miller.", "He had three sons."]}
         self.player = open_player("default")
-        self.voice = VoiceService(self.bus, loader.load(TTS, "piper-en-us-joe").model, self.player, clock, own=own)
+        self.voice = VoiceService(self.bus, calm(loader), self.player, clock, own=own)
         self.asr = loader.load(ASR, "whisper-tiny.en").model
         hearing = Hearing(list, list, lambda: loader.load(VAD).model, lambda: self.asr)
         self.listener = Listener(self.bus, self.voice, self.mind, hearing, clock, Settings(adapt_volume=False), own)
@@ -88,7 +88,7 @@ class Stand:
     def close(self) -> None:
         self.stop.set()
         for thread in self.threads:
-            thread.join(20)
+            thread.join(60)
         self.player.close()
         assert not any(thread.is_alive() for thread in self.threads)
 
@@ -138,7 +138,8 @@ class Stand:
                 if len(self.mind.answered_) > asked:
                     break
             NEVER.wait(0.4)
-            assert "kitchen table" in self.words(recorded())
+            words = self.words(recorded())
+        assert share_heard(ANSWER, words) >= 0.6, words
         assert self.listener.health()["state"] == "ok"
 
 
@@ -150,7 +151,7 @@ def stand(virtual_audio: Any, loader: Loader, tmp_path_factory: pytest.TempPathF
 
 
 def pactl(*what: str) -> str:
-    return subprocess.run(["pactl", *what], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return subprocess.run(["pactl", *what], capture_output=True, text=True, check=True, timeout=120).stdout.strip()
 
 
 def test_other_default_devices_in_the_middle_of_a_turn(stand: Stand) -> None:
@@ -179,7 +180,7 @@ def test_other_default_devices_in_the_middle_of_a_turn(stand: Stand) -> None:
                 heard = stand.words(recorded())
             if len(stand.mind.answered_) > asked:
                 break
-        assert "kitchen table" in heard
+        assert share_heard(ANSWER, heard) >= 0.6, heard
         assert "where" in stand.mind.answered_[-1].lower()
     finally:
         pactl("set-default-source", "mic")
