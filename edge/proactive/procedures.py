@@ -112,8 +112,8 @@ class Procedure:
             return 1.0
         if undoes(text, step):
             return 0.0
-        both = sum(self.weights.get(k, 1.0) for k in set(asked) & set(seen))
-        total = sum(self.weights.get(k, 1.0) for k in asked) + sum(self.weights.get(k, 1.0) for k in set(seen))
+        both = math.fsum(self.weights.get(k, 1.0) for k in set(asked) & set(seen))  # exact: a set has no order
+        total = math.fsum(self.weights.get(k, 1.0) for k in [*asked, *set(seen)])
         return 2 * both / total if total else 0.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,10 @@ CALLS: dict[str, Call] = {
     "lookup.matching": lambda s, h, r: [
         s.lookup.matching(all_words(("cup",)), KINDS, *span(h, r)),
         s.lookup.matching(any_words(("plumber", "door")), KINDS, limit=r.randint(0, 9)),
+    ],
+    "lookup.matches": lambda s, h, r: [
+        list(s.lookup.matches(any_words(("plumber", "door", "cup")), KINDS, *span(h, r))),
+        list(islice(s.lookup.matches(all_words(("cup",)), KINDS), r.randint(0, 9))),
     ],
     "lookup.times_of": lambda s, h, r: sorted(s.lookup.times_of("cup", *span(h, r))),
     "episodes.get": lambda s, h, r: each(ALL_IDS, s.episodes.get),
