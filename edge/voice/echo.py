@@ -182,7 +182,7 @@ class Canceller:
     def _date(self, later: int) -> None:
         """The next sound is later by so many samples than what was taken last: dated anew, or else some is missing."""
         if abs(later) > LOST_S * RATE:
-            self._mic[: -BLOCK] = 0.0
+            self._mic[:-BLOCK] = 0.0
             self._direct.forget()
             return
         self._direct.dated(later)
