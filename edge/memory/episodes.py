@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from edge.clock import US
 from edge.memory.bounds import all_bounded
-from edge.memory.text import clock, content, counted, day, headline, listed, sentence, shortened, span, telling
+from edge.memory.text import clock, content, counted, day, headline, listed, sentence, shortened, span, telling, worded
 from storage.records import Event, Window
 
 SUBJECT = (5, 10)  # words
@@ -146,8 +146,9 @@ def _subject(windows: Sequence[Window], labels: Counter[str], deeds: Counter[str
         text = headline(", ".join(d for d, _ in deeds.most_common(3)), *SUBJECT)
     elif any(w.speech for w in windows) and not things:
         who = sorted({s.speaker for w in windows for s in w.speech} - {"wearer"})
-        words = Counter(x for w in windows for s in w.speech for x in content(s.text) if len(x) > 3)
-        about = listed([word for word, _ in words.most_common(3)], 3)
+        said = [s.text for w in windows for s in w.speech]
+        words = Counter(x for text in said for x in content(text) if len(x) > 3)
+        about = listed(worded((word for word, _ in words.most_common(3)), " ".join(said)), 3)
         text = headline(f"Conversation with {listed(who, 2)}: {about}" if who else f"Speech about {about}", *SUBJECT)
     elif things or any(w.texts for w in windows):
         text = headline(_in_view(windows, things), *SUBJECT)
