@@ -139,7 +139,7 @@ class Stand:
                     break
             NEVER.wait(0.4)
             words = self.words(recorded())
-        assert share_heard(ANSWER, words) >= 0.6, words
+        assert share_heard(ANSWER, words) >= 0.75, words
         assert self.listener.health()["state"] == "ok"
 
 
@@ -180,7 +180,7 @@ def test_other_default_devices_in_the_middle_of_a_turn(stand: Stand) -> None:
                 heard = stand.words(recorded())
             if len(stand.mind.answered_) > asked:
                 break
-        assert share_heard(ANSWER, heard) >= 0.6, heard
+        assert share_heard(ANSWER, heard) >= 0.75, heard
         assert "where" in stand.mind.answered_[-1].lower()
     finally:
         pactl("set-default-source", "mic")
