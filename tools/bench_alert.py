@@ -20,7 +20,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,8 @@ if __name__ == "__main__":
 
 from tools import road_paint as paint
 from tools.picture_server import PictureServer
+from tools.virtual_audio import sound_server
 
-SINKS = Path(__file__).with_name("audio_sinks.sh")
 US = 1_000_000
 SPACING_S = 9.5  # seven dangers: each comes again after more than a minute, when it counts as a new one
 CALM_S = 3.0
@@ -93,20 +92,6 @@ class Monitor:
         self._parec.terminate()
         self._parec.wait()
         self._thread.join()
-
-
-@contextmanager
-def virtual_speaker() -> Iterator[None]:
-    """PulseAudio with null sinks for this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        base = {**os.environ, "XDG_RUNTIME_DIR": folder}
-        said = subprocess.run([str(SINKS), "start"], env=base, capture_output=True, text=True, check=True).stdout
-        words = said.removeprefix("export ").split()
-        os.environ.update({name: value.strip("'") for name, value in (word.split("=", 1) for word in words)})
-        try:
-            yield
-        finally:
-            subprocess.run([str(SINKS), "stop"], env=base, check=False)
 
 
 def measure(rounds: int, home: Path) -> list[Round]:
@@ -262,7 +247,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--most-s", type=float, default=1.0, help="95th percentile that is allowed, seconds")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="ge-") as home, virtual_speaker():
+    with tempfile.TemporaryDirectory(prefix="ge-") as home, sound_server():
         found = report(measure(options.rounds, Path(home)))
     if options.json:
         print(json.dumps(found))

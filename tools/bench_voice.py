@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -40,6 +39,7 @@ from edge.conversation import Conversation
 from edge.engines import Engines
 from models import ASR, Loader, LoadOptions, Registry
 from storage import Store
+from tools.virtual_audio import sound_server
 
 QUESTIONS = (
     "where are my keys?", "when did I last open the fridge?", "what did I do yesterday?", "how often did I wash my hands?",
@@ -96,22 +96,13 @@ def latency(db: Path | None, turns: int) -> dict[str, object]:
 
 def own_voice(utterances: int, persons: int, echo_db: float) -> dict[str, object]:
     """Beside its own loudspeaker, through a real sound server."""
-    script = str(Path(__file__).with_name("audio_sinks.sh"))
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_RUNTIME_DIR"] = folder
-        said = subprocess.run([script, "start"], check=True, capture_output=True, text=True, timeout=60).stdout
-        os.environ.update(
-            (name, value.strip("'")) for name, value in (w.split("=", 1) for w in said.removeprefix("export ").split())
-        )
+    with sound_server(), tempfile.TemporaryDirectory() as folder:
         loader = Loader(Registry(Path(folder) / "store", Path(folder) / "cache"), LoadOptions())
         load = [os.getloadavg()[0]]
-        try:
-            with sound_room(loader, echo_db) as room:
-                wrong = room.alone(utterances)
-                took = room.interrupted(persons)
-        finally:
-            subprocess.run([script, "stop"], check=False, timeout=20)
-            load.append(os.getloadavg()[0])
+        with sound_room(loader, echo_db) as room:
+            wrong = room.alone(utterances)
+            took = room.interrupted(persons)
+        load.append(os.getloadavg()[0])
     heard = [ms for ms in took if ms is not None]
     return {
         "echo_db": echo_db,

@@ -71,8 +71,8 @@ class Voices:
         )  # fmt: skip
         with wave.open(io.BytesIO(made.stdout)) as file:
             rate = file.getframerate()
-            pcm = np.frombuffer(made.stdout[44:], "<i2")  # the header counts no samples: it was written to a pipe
-        return to_float(resample(pcm[: len(pcm)], rate, RATE))
+        pcm = np.frombuffer(made.stdout[44:], "<i2")  # the header counts no samples: it was written to a pipe
+        return to_float(resample(pcm, rate, RATE))
 
     def any(self, text: str) -> Pcm:
         """Either."""
