@@ -200,13 +200,13 @@ class LookupReader:
             return
         held: dict[str, bool] = {}  # what is done often is told in the same words
         rows = newest(self._view(start, end), node, [KINDS.index(k) for k in kinds])
+        amend = self._amend()
         while ids := [row for _, row, _ in islice(rows, size)]:
             read = {i.id: i for i in self._raw(f"WHERE i.id IN ({','.join('?' * len(ids))})", ids)}
             items = [read[i] for i in ids]
             if node.loose():
                 held.update((t, node.holds(t)) for t in {i.text for i in items}.difference(held))
                 items = [i for i in items if held[i.text]]
-            amend = self._amend()
             yield from amend.items(items) if amend else items
             size = min(size * 4, 16 * READ)
 

@@ -16,10 +16,10 @@ _COLUMNS = (
     "v.spread_min, v.known, v.made_by, v.version, v.pattern_id"
 )
 # The newest version known at t of each pattern, looked for from the end of its chain: the cost does not grow with it.
-_NEWEST = (
-    "pattern p CROSS JOIN pattern_version v ON v.pattern_id = p.id AND v.version = (SELECT n.version FROM "
-    "pattern_version n WHERE n.pattern_id = p.id AND n.known <= ? ORDER BY n.version DESC LIMIT 1)"
+_VERSION = (
+    "(SELECT n.version FROM pattern_version n WHERE n.pattern_id = {} AND n.known <= ? ORDER BY n.version DESC LIMIT 1)"
 )
+_NEWEST = f"pattern p CROSS JOIN pattern_version v ON v.pattern_id = p.id AND v.version = {_VERSION.format('p.id')}"
 
 
 class Member(NamedTuple):
@@ -79,10 +79,9 @@ class PatternReader:
             marks = ",".join("?" * len(part))
             found.update(
                 self._db.execute(
-                    f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.id IN ({marks}) AND v.known <= ? AND NOT "
-                    "EXISTS (SELECT 1 FROM pattern_version n WHERE n.pattern_id = v.pattern_id AND n.known <= ? "
-                    "AND n.version > v.version)",
-                    (*part, self._until, self._until),
+                    f"SELECT v.id, v.pattern_id FROM pattern_version v WHERE v.id IN ({marks}) "
+                    f"AND v.version = {_VERSION.format('v.pattern_id')}",
+                    (*part, self._until),
                 )
             )
         return found

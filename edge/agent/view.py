@@ -149,10 +149,11 @@ class View:
         """
         self.calls += 1
         if clause.quote:
-            events = self.named(clause.quote, scope.start, scope.end, kinds=("event",), limit=lately)
-            if lately is not None and not self.begun(events, clause):
-                events = self.named(clause.quote, scope.start, scope.end, kinds=("event",))
-            return self.begun(events, clause) or self.begun(self.named(clause.quote, scope.start, scope.end), clause)
+            for limit in (lately, None):
+                events = self.named(clause.quote, scope.start, scope.end, kinds=("event",), limit=limit)
+                if found := self.begun(events, clause):
+                    return found
+            return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
         terms = self.terms(clause)
         if terms:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
