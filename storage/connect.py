@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +24,7 @@ Connection: TypeAlias = Any  # sqlcipher3 ships no types; its connection is the 
 MIN_SQLITE = (3, 51, 3)
 MIN_VEC = (0, 1, 9)
 BUSY_MS = 10_000
+WAL_WAIT_MS = 20
 APPLICATION = 0x47524F56  # "GROV", in the header of an encrypted file
 SMALLEST = 512  # bytes; no database has less than a page
 # What the driver raises; the second when a damaged file gives it a message that is no text.
@@ -98,9 +100,29 @@ def prepare(db: Connection, synchronous: str = "full") -> None:
     `synchronous` "full" makes every commit survive a power cut (one fsync of the WAL per commit); "normal" survives
     a crash of the process but may lose the last commits when power fails.
     """
-    db.execute("PRAGMA journal_mode = WAL")
+    _to_wal(db)
     db.execute(f"PRAGMA synchronous = {synchronous}")
     db.execute("PRAGMA wal_autocheckpoint = 500")
+
+
+def _to_wal(db: Connection) -> None:
+    """Switch to a write-ahead log.
+
+    The switch of a new file asks for it alone and fails at once when somebody else has it open for a moment: SQLite does
+    not wait there by itself.
+    """
+    for left in range(BUSY_MS // WAL_WAIT_MS, -1, -1):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except DriverError as error:
+            if not left or "locked" not in str(error).lower():
+                raise
+        _pause()
+
+
+def _pause() -> None:
+    threading.Event().wait(WAL_WAIT_MS / 1000)
 
 
 def check_engine(db: Connection) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,12 +154,8 @@ class Store:
                 owned = owner.take(path)
             if not read_only:
                 prepare(db, synchronous)
-                wanted = stored or space or DEFAULT_SPACE
-                if stored is not None and behind and path is not None:
-                    backup.before_update(db, path, behind[0].__name__, key)
-                migrate(db, (wanted.id, wanted.dim))
-                stored = _space(db)  # of whoever was first, when two made the file at once
-                _fits(path, stored, space)
+                if behind:
+                    stored = _updated(db, path, space, key)
         except DriverError as error:
             db.close()
             _give_up(owned)
@@ -353,6 +349,18 @@ class Store:
                 db.close()
             else:
                 self._free.append(db)
+
+
+def _updated(db: Connection, path: Path | None, space: EmbeddingSpace | None, key: Secret | None) -> EmbeddingSpace:
+    """The embedding of a database that was made or brought up to date now, by us or by another process meanwhile."""
+    with owner.updating(path) if path is not None else nullcontext():
+        stored, behind = _space(db), missing(db)
+        _fits(path, stored, space)  # of whoever was first, when two made the file at once
+        if stored is not None and behind and path is not None:
+            backup.before_update(db, path, behind[0].__name__, key)
+        wanted = stored or space or DEFAULT_SPACE
+        migrate(db, (wanted.id, wanted.dim))
+    return wanted
 
 
 def _space(db: Connection) -> EmbeddingSpace | None:

@@ -157,12 +157,20 @@ def test_an_older_memory_is_brought_up_to_date_even_by_a_reader(
         assert missing(store._writer) == []
 
 
-def test_two_processes_that_make_the_same_file_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [False, True])
+def test_processes_that_make_or_update_the_same_file_agree(
+    old: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three at once; of a file of old, one copy is kept, as it was, and none of half an update."""
     code = (
         "import sys; from pathlib import Path; from storage import EmbeddingSpace, Store\n"
         "for n in range(20):\n"
         "    with Store.open(Path(sys.argv[1]) / f'{n}.db', space=EmbeddingSpace('made-8', 8)) as s: print(s.space.dim)\n"
     )
+    if old:
+        monkeypatch.setattr("storage.migrations.MIGRATIONS", MIGRATIONS[:1])
+        for n in range(20):
+            Store.open(tmp_path / f"{n}.db", space=EmbeddingSpace("made-8", 8)).close()
     makers = [
         subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path)],
@@ -171,10 +179,48 @@ def test_two_processes_that_make_the_same_file_agree(tmp_path: Path) -> None:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for _ in range(2)
+        for _ in range(3)
     ]
-    told = [maker.communicate(timeout=60)[0] for maker in makers]
-    assert told == ["8\n" * 20] * 2
+    told = [maker.communicate(timeout=120)[0] for maker in makers]
+    assert told == ["8\n" * 20] * 3
+    kept = sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".db")
+    assert kept == sorted(f"{n}.db.before-{MIGRATIONS[1].__name__}" for n in range(20 if old else 0))
+
+
+def test_a_new_file_that_somebody_reads_for_a_moment_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite does not wait for readers when it is to start a write-ahead log.
+
+    The reader is a process of its own: in one process, whoever closes the file drops the locks of all.
+    """
+    path = tmp_path / "memory.db"
+    code = (
+        "import sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "db.execute('PRAGMA user_version = 0'); db.execute('BEGIN')\n"
+        "db.execute('SELECT count(*) FROM sqlite_master').fetchone(); print('reading', flush=True)\n"
+        "sys.stdin.readline(); db.execute('ROLLBACK'); print('done', flush=True)"
+    )
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert reader.stdin is not None and reader.stdout is not None
+    waits = iter(["", "end\n"])
+
+    def pause() -> None:
+        if message := next(waits):
+            told, _ = reader.communicate(message, timeout=60)
+            assert told == "done\n"
+
+    monkeypatch.setattr(storage.connect, "_pause", pause)
+    try:
+        assert reader.stdout.readline() == "reading\n"
+        with Store.open(path, space=EmbeddingSpace("made-8", 8)) as store:
+            assert store.space.dim == 8
+    finally:
+        reader.kill()
+        reader.wait()
+    assert next(waits, None) is None
 
 
 # --- refused --------------------------------------------------------------------------------------------------------
