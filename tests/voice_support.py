@@ -39,6 +39,7 @@ BLOCK = 512
 KEPT_S = 60  # of what was played, at least
 LATE = 4  # blocks that the ears may lag behind before time waits for them
 SLACK_US = 50_000  # by which time may run ahead of the sound
+ALIKE = 0.65  # of a question's letters that must be heard
 THINKING = 30  # and for how many blocks a sentence may be decoded
 
 
@@ -212,7 +213,10 @@ class Room:
 
 
 class Mind:
-    """Answers from a table and notes what it was asked to do."""
+    """Answers from a table and notes what it was asked to do.
+
+    The answer is that to the question which was heard best: an ear may mistake a letter over the device's own voice.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, list[str]] = {}
@@ -225,8 +229,8 @@ class Mind:
     def answer(self, question: str, at: Moment) -> Iterator[str]:
         self.asked.append(question)
         self.think()
-        key = next((k for k in self.answers if k in question.lower()), "")
-        yield from self.answers.get(key, ["I do not know that."])
+        share, asked = max(((share_heard(q, question), q) for q in self.answers), default=(0.0, ""))
+        yield from self.answers[asked] if share > ALIKE else ["I do not know that."]
 
     def answered(self, question: str) -> None:
         self.answered_.append(question)

@@ -65,7 +65,10 @@ class Stand:
         self.drivers: list[MicrophoneDriver] = []
         clock, self.bus, own = SystemClock(), Bus(), OwnVoice()
         self.clock, self.mind, self.losses = clock, Mind(), Losses()
-        self.mind.answers = {"key": [ANSWER], "story": ["Once there was a miller.", "He had three sons."]}
+        self.mind.answers = {
+            "Where are my keys?": [ANSWER],
+            "Tell me a story.": ["Once there was a miller.", "He had three sons."],
+        }
         self.player = open_player("default")
         self.voice = VoiceService(self.bus, calm(loader), self.player, clock, own=own)
         self.asr = loader.load(ASR, "whisper-tiny.en").model
