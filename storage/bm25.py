@@ -23,6 +23,7 @@ from storage.index_segments import Array
 K1 = 1.5
 B = 0.75
 _FEW = 8  # a list is looked into, not spread out, when the rows that may still rank are so many times fewer
+_ALL = 2**14  # so many times may the words occur in range for every row that holds one to be scored
 _CHUNK = 2**15  # rows that are scored at once
 _SLACK = np.float32(1.0001)  # over the rounding of sums
 
@@ -38,12 +39,7 @@ class _Word:
 
 
 def rank(view: View, terms: Sequence[str], depth: int) -> list[int]:
-    """Ids of the rows inside a cut view that hold one of the terms, best first; ties in the order they were stored.
-
-    Rarest word first, the rows that hold it and none before it are scored in full.  Words that all together cannot lift a
-    row to the last of the best so far are only looked up for rows of rarer ones, and only for such as they can lift there
-    (MaxScore: Turtle and Flood, 1995): common words cost little.
-    """
+    """Ids of the rows inside a cut view that hold one of the terms, best first; ties in the order they were stored."""
     spans, size = view.spans(), view.size()
     found = [(term, *_places(view, spans, term)) for term in terms]
     held = sorted(((view.count(term), term, at, times) for term, at, times in found if at.size), key=lambda h: h[:2])
@@ -54,7 +50,32 @@ def rank(view: View, terms: Sequence[str], depth: int) -> list[int]:
         for n, _, at, times in held
     ]
     lengths = np.concatenate([_lengths(span) for span in spans])
-    typical, shortest = view.ground.typical, int(lengths.min())
+    plan = _all if sum(word.at.size for word in words) <= _ALL else _likely
+    best, _ = plan(words, lengths, view.ground.typical, depth)
+    ids = np.empty(best.size, dtype=np.int64)
+    by_place = np.argsort(best)
+    ids[by_place] = ids_of(spans, best[by_place])
+    ranked: list[int] = ids.tolist()
+    return ranked
+
+
+def _all(words: Sequence[_Word], lengths: Array, typical: int, depth: int) -> tuple[Array, Array]:
+    """Places and scores of the best rows, after every row that holds a word was scored."""
+    scores = np.zeros(lengths.size, dtype=np.float32)
+    for word in words:
+        scores[word.at] += np.float32(word.weight) * _gains(lengths[word.at], word.times, typical)
+    at = np.flatnonzero(scores)
+    return _first(at, scores[at], depth)
+
+
+def _likely(words: Sequence[_Word], lengths: Array, typical: int, depth: int) -> tuple[Array, Array]:
+    """Places and scores of the best rows, which words that cannot lift a row among them were only looked up for.
+
+    Rarest word first, the rows that hold it and none before it are scored in full.  Words that all together cannot lift a
+    row to the last of the best so far are only looked up for rows of rarer ones, and only for such as they can lift there
+    (MaxScore: Turtle and Flood, 1995): common words cost little.
+    """
+    shortest = int(lengths.min())
     seen = np.zeros(lengths.size, dtype=bool)
     best, scores, floor = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32), np.float32(0)
     for n, word in enumerate(words):
@@ -72,11 +93,7 @@ def rank(view: View, terms: Sequence[str], depth: int) -> list[int]:
                 floor = scores.min() if best.size == depth else floor
         if n + 1 < len(words):
             seen[word.at] = True
-    ids = np.empty(best.size, dtype=np.int64)
-    by_place = np.argsort(best)
-    ids[by_place] = ids_of(spans, best[by_place])
-    ranked: list[int] = ids.tolist()
-    return ranked
+    return best, scores
 
 
 def _places(view: View, spans: Sequence[Span], term: str) -> tuple[Array, Array | None]:

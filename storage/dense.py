@@ -16,14 +16,18 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from storage.connect import Connection
 from storage.index import Mask, Span, View, ids_of, shared_out
-from storage.index_codes import Codes, codes, hamming, lean, spread
+from storage.index_codes import Codes, apart, codes, hamming, lean
 from storage.vectors import Vector
 
 # So many are kept by the bits of their codes, then by how these lean: at least, at most, and one in so many of what is in
 # range between.  Chosen for recall@20 of at least 0.95 to three million rows; a row that is read costs as much as two
 # thousand that are scanned.
 WIDE, FINE = (1024, 4096, 24), (192, 512, 400)
+
+FEW = 768  # rows in range that are all read: that takes no longer than to choose among them
+DENSE = 2  # rows walked over for each that is wanted, at most
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Far: TypeAlias = npt.NDArray[np.uint16]
@@ -36,17 +40,39 @@ def nearest(view: View, query: Vector, depth: int) -> list[int]:
     near = view.ground.near
     if near is None:
         return []
-    picked = _picked(view.spans(), query, depth)
-    rows: list[tuple[int, bytes]] = []
-    for at in range(0, len(picked), 512):
-        part = picked[at : at + 512]
-        rows += view.db.execute(f"SELECT id, v FROM {near} WHERE id IN ({','.join('?' * len(part))})", part)
+    spans = view.spans()
+    picked = _few(spans) if sum(span.high - span.low for span in spans) <= FEW else None
+    rows = _coarse(view.db, near, _picked(spans, query, depth) if picked is None else picked)
     if not rows:
         return []
     ids = np.asarray([row[0] for row in rows], dtype=np.int64)
-    vectors, squares = spread([row[1] for row in rows])
-    best: list[int] = ids[np.lexsort((ids, squares - 2 * (vectors @ query)))][:depth].tolist()
+    best: list[int] = ids[np.lexsort((ids, apart([row[1] for row in rows], query)))][:depth].tolist()
     return best
+
+
+def _few(spans: Sequence[Span]) -> list[int]:
+    """Ids of all rows inside, ascending."""
+    at = [
+        span.at + (np.arange(span.high - span.low) if span.mask is None else np.flatnonzero(span.mask))
+        for span in spans
+    ]
+    ids: list[int] = ids_of(spans, np.concatenate(at)).tolist() if at else []
+    return ids
+
+
+def _coarse(db: Connection, near: str, ids: list[int]) -> list[tuple[int, bytes]]:
+    """The coarse vectors of those rows, by their ascending ids, that have one."""
+    if ids and ids[-1] - ids[0] < len(ids) * DENSE:  # they lie together: one walk is cheaper than so many steps
+        walked = db.execute(f"SELECT id, v FROM {near} WHERE id BETWEEN ? AND ?", (ids[0], ids[-1])).fetchall()
+        if len(ids) == ids[-1] - ids[0] + 1:
+            return walked  # type: ignore[no-any-return]
+        wanted = set(ids)
+        return [row for row in walked if row[0] in wanted]
+    rows: list[tuple[int, bytes]] = []
+    for at in range(0, len(ids), 512):
+        part = ids[at : at + 512]
+        rows += db.execute(f"SELECT id, v FROM {near} WHERE id IN ({','.join('?' * len(part))})", part)
+    return rows
 
 
 def _picked(spans: Sequence[Span], query: Vector, depth: int) -> list[int]:

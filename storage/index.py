@@ -45,6 +45,13 @@ class SearchIndex:
         self._blocks = Blocks()
         self._tails: dict[tuple[int, int], _Tail] = {}
         self._known: dict[int, tuple[int, int, list[Head]]] = {}
+        self._dim = 0
+
+    def dim(self, db: Connection) -> int:
+        """How long the vectors of this database are, which never changes."""
+        if not self._dim:
+            self._dim = int(db.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()[0])
+        return self._dim
 
     def clear(self) -> None:
         """Forget everything: after a transaction was rolled back, whose rows may have been seen; after an erasure."""
@@ -271,6 +278,7 @@ class View:
         self.pieces: list[Piece] = list(pieces)
         self.visible: list[Mask] = [None] * len(self.pieces)
         self.inside: list[Mask | bool] = [None] * len(self.pieces)
+        self._spans: list[Span] | None = None
 
     def cut(self, until: Us, span: tuple[Us, Us], allowed: Array | None = None) -> View:
         """Only rows known at `until`; those of them that overlap [start, end), and are `allowed` (sorted ids), are found.
@@ -296,6 +304,7 @@ class View:
         if self.ground.chain:
             self._newest()
         self.inside = [self._within(p, m, span, allowed) for p, m in zip(self.pieces, self.visible, strict=True)]
+        self._spans = None
         return self
 
     def lists(self, term: str, pieces: Collection[int]) -> dict[int, Postings]:
@@ -353,7 +362,10 @@ class View:
 
     def spans(self) -> list[Span]:
         """Where the rows inside lie, in the order of their ids."""
-        found, at = [], 0
+        if self._spans is not None:
+            return self._spans
+        found: list[Span] = []
+        at = 0
         for i, (piece, inside) in enumerate(zip(self.pieces, self.inside, strict=True)):
             if inside is False:
                 continue
@@ -363,6 +375,7 @@ class View:
                 mask = None if np.count_nonzero(inside) == high - low else inside[low:high]
             found.append(Span(i, piece, low, high, at, mask))
             at += high - low
+        self._spans = found
         return found
 
     def _within(self, piece: Piece, visible: Mask, span: tuple[Us, Us], allowed: Array | None) -> Mask | bool:

@@ -34,12 +34,24 @@ def squeeze(vectors: Floats) -> list[bytes]:
     return [data[at : at + width] for at in range(0, len(data), width)]
 
 
-def spread(rows: list[bytes]) -> tuple[Floats, Floats]:
-    """Squeezed vectors as float32 of shape (n, dim), and their squared lengths of shape (n,)."""
+def spread(rows: list[bytes]) -> Floats:
+    """Squeezed vectors as float32 of shape (n, dim)."""
+    head, small = _parted(rows)
+    vectors: Floats = small * head["step"][:, None]
+    return vectors
+
+
+def apart(rows: list[bytes], query: Floats) -> Floats:
+    """Squared distances of n squeezed vectors from a query (dim,), all less its own squared length: shape (n,)."""
+    head, small = _parted(rows)
+    distances: Floats = head["square"] - 2 * head["step"] * (small @ query)
+    return distances
+
+
+def _parted(rows: list[bytes]) -> tuple[npt.NDArray[np.void], Floats]:
     raw = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
     head = np.ascontiguousarray(raw[:, : _HEAD.itemsize]).view(_HEAD)[:, 0]
-    small = raw[:, _HEAD.itemsize :].view(np.int8).astype(np.float32)
-    return small * head["step"][:, None], head["square"].astype(np.float32)
+    return head, raw[:, _HEAD.itemsize :].view(np.int8).astype(np.float32)
 
 
 def words_of(dim: int) -> int:

@@ -192,7 +192,7 @@ def _coded(near: list[bytes | None]) -> dict[str, Array]:
     if not held:
         return {"blank": np.ones(len(near), dtype=bool)}
     columns: dict[str, Array] = {}
-    parts = [codes(spread([near[i] or b"" for i in held[at : at + FEW]])[0]) for at in range(0, len(held), FEW)]
+    parts = [codes(spread([near[i] or b"" for i in held[at : at + FEW]])) for at in range(0, len(held), FEW)]
     made: Codes = np.concatenate(parts, axis=1)
     if len(held) < len(near):
         blank = np.ones(len(near), dtype=bool)

@@ -119,13 +119,14 @@ def search(
     `vector` has shape (dim,) or is None for BM25 alone.  `index` is what this process remembers of the database's index;
     without it everything is read anew.  Raises BadVector on a wrong vector, BadRecord on a filter that does not apply.
     """
-    query = None if vector is None else np.frombuffer(pack(vector, _dim(db)), dtype="<f4")
+    index = index or SearchIndex()
+    query = None if vector is None else np.frombuffer(pack(vector, index.dim(db)), dtype="<f4")
     words = terms(" ".join(content_words(text)))
     if k < 1 or (not words and query is None):
         return []
     span = (-(2**62) if start is None else start, 2**62 if end is None else end)
     allowed = few(db, stratum, where) if where else None
-    view = (index or SearchIndex()).view(db, stratum).cut(until, span, allowed)
+    view = index.view(db, stratum).cut(until, span, allowed)
     depth = k * DEPTH
 
     def sparse(most: int) -> list[int]:
@@ -138,10 +139,6 @@ def search(
         fit = partial(keep, db, stratum, where)
         return fuse(stratum, deeper(sparse, fit, depth), deeper(dense, fit, depth), k)
     return fuse(stratum, sparse(depth), dense(depth), k)
-
-
-def _dim(db: Connection) -> int:
-    return int(db.execute("SELECT value FROM meta WHERE key = 'embedding_dim'").fetchone()[0])
 
 
 def fuse(kind: str, sparse: list[int], dense: list[int], k: int) -> list[Hit]:

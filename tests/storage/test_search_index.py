@@ -16,7 +16,7 @@ from storage_support import BASE, DIM, SPACE, US, grow, vector
 from storage import Snapshot, Store, bm25, dense, index, index_segments, search_where
 from storage.bm25 import K1, B
 from storage.errors import BadRecord
-from storage.index_codes import codes, hamming, lean, spread, squeeze
+from storage.index_codes import apart, codes, hamming, lean, spread, squeeze
 from storage.index_segments import Words, amiss
 from storage.index_strata import GROUNDS
 from storage.index_text import counted, occurrences, terms
@@ -28,13 +28,15 @@ NAMES = ["red", "blue", "cup", "lamp", "door", "tap", "café", "washing", "東�
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments of a few rows, so that a short history has all kinds of them, and every row is a candidate."""
+    """Segments of a few rows, so that a short history has all kinds of them and of plans, and every row is a candidate."""
     for name, value in (("SEAL", 8), ("STEP", 2), ("SPAN", 64), ("_PACKED_MOST", 16)):
         monkeypatch.setattr(index_segments, name, value)
     monkeypatch.setattr(index, "PIECE", 4)
     for name in ("WIDE", "FINE"):
         monkeypatch.setattr(dense, name, (1000, 1000, 1))
     monkeypatch.setattr(dense, "MANY", 30)
+    monkeypatch.setattr(dense, "FEW", 20)
+    monkeypatch.setattr(bm25, "_ALL", 12)
     monkeypatch.setattr(bm25, "_CHUNK", 5)
 
 
@@ -208,8 +210,9 @@ def test_every_stratum_is_searched_alike_in_segments_and_in_memory(monkeypatch: 
         assert told(store) == in_segments
 
 
-def test_common_words_are_looked_up_only_where_rarer_ones_are() -> None:
+def test_common_words_are_looked_up_only_where_rarer_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is skipped changes nothing: many rows, and a floor that common words cannot lift a row above."""
+    monkeypatch.setattr(bm25, "_ALL", 0)
     rng = random.Random(3)
     with Store.open(None, space=SPACE) as store:
         with store.transaction() as tx:
@@ -219,7 +222,7 @@ def test_common_words_are_looked_up_only_where_rarer_ones_are() -> None:
                 Episode("r", t, t + US, 0, "", "", (), "", "", w, w, "cap", t), np.zeros(DIM, np.float32)
             )
             texts = []
-            for n in range(9000):
+            for n in range(6000):
                 words = [
                     "the cup",
                     rng.choice(["door", "lamp", "table"]),
@@ -260,9 +263,10 @@ def test_coarse_vectors_keep_the_order_of_near_and_far() -> None:
     rng = np.random.default_rng(1)
     vectors = rng.standard_normal((400, 256)).astype(np.float32)
     query = (vectors[7] + 0.4 * rng.standard_normal(256)).astype(np.float32)
-    restored, squares = spread(squeeze(vectors))
+    restored = spread(squeeze(vectors))
     assert np.abs(restored - vectors).max() < np.abs(vectors).max() / 120
-    assert squares == pytest.approx((vectors * vectors).sum(axis=1), rel=1e-5)
+    exact = ((vectors - query) ** 2).sum(axis=1) - query @ query
+    assert apart(squeeze(vectors), query) == pytest.approx(exact, abs=2)
     columns = codes(vectors)
     assert columns.shape == (4, 400)
     far = hamming(columns, codes(query[None])[:, 0])
