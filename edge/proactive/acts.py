@@ -81,8 +81,38 @@ def clauses(text: str) -> tuple[str, ...]:
         while len(words) > 1 and words[0].strip(",:") in _LEAD:
             words.pop(0)
         if words:
-            found.append(" ".join(words))
+            found.append(" ".join((_as_does(words[0]), *words[1:])))
     return tuple(found)
+
+
+@lru_cache(maxsize=2048)
+def _as_does(word: str) -> str:
+    """A verb in its progressive form as "does": "eating" becomes "eats", "taking" becomes "takes"; else the word."""
+    if not _DOING.match(word):
+        return word
+    stem = word[:-3]
+    if _DROPS_E.search(stem):
+        stem += "e"
+    elif len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "lsfz":
+        stem = stem[:-1]
+    if stem in ("ly", "ty", "dy"):
+        return stem[0] + "ies"
+    if stem.endswith("y") and len(stem) > 2 and stem[-2] not in "aeou":
+        return stem[:-1] + "ies"
+    return stem + ("es" if stem.endswith(("s", "sh", "ch", "x", "z", "go", "do")) else "s")
+
+
+_DOING = re.compile(
+    r"^(?!(?:any|every|no|some|du)\w*thing|during|morning|evening|ceiling|building|string|spring|lightning|clothing)\w*[aeiouy]\w*ing$"
+)
+# Stems that end on a letter no verb ends on, or that belong to a common verb with a silent e.
+_DROPS_E = re.compile(
+    r"(?:[cvu]|[dnr]g(?<!^hang)(?<!^bring)(?<!^sing)(?<!^bang)(?<!^swing)|"
+    r"(?:^|[^aeiou])(?:at|iz|ipp?l)(?<!^pat)(?<!^chat)(?<!^eat)|ckl|ddl|ttl|bbl|nkl|zzl|mbl|ndl|"
+    r"^(?:re|un|over)?(?:tak|mak|us|clos|writ|slid|hid|rid|driv|wip|plac|typ|fil|til|bak|wak|shak|rak|smok|pok|strok|strik|hik|com|tim|"
+    r"dic|grat|past|tast|wast|crat|inflat|operat|creat|decorat|separat|rotat|hydrat|navigat|translat|calculat|vaccinat|dat|combin|lin|shin|din|tun|prun|fin|min|hop|wrap+e|scrap|shap|tap+e|prepar|shar|star|stor|car|wir|fir|rins|"
+    r"eras|rais|chas|brows|rais|nurs|exercis|bath|breath|invit|unit|not|vot|quot|complet|delet|cut+e|measur|pour+e|assembl|handl|squeez|fre+z|gaz|siz|glu|tie))$"
+)
 
 
 def doings(item: Item, wearer: frozenset[str]) -> tuple[tuple[str, bool], ...]:
@@ -127,6 +157,8 @@ def read(text: str) -> Act | None:
         return Act("open", rest[0] in ("down", "open"), thing) if thing else None
     if verb in _OPEN | _CLOSE:
         thing = _thing(rest[1:] if rest[0] in ("up", "down", "off") else rest)
+        if verb == key("lock") and thing in ("it", "them", "car", "car door"):
+            return None  # a car that is locked may have a window down
         return Act("open", verb in _OPEN, thing) if thing else None
     if verb == _TURN:
         return _switched(rest)

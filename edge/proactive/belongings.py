@@ -24,7 +24,10 @@ _AWAY = (
     "watch|wristwatch|ring|necklace|earrings|bracelet|lanyard|racket|goggles|towel|pacifier|teddy(?: bear)?|tape measure|measuring tape|drone|medicine|pills|inhaler|insulin|epipen|walking stick|cane|crutch(?:es)?|stethoscope|tool ?box|tool ?bag|tripod|e-?reader|flowers|present"
 )
 _THING = r"(?:the |a |an |my |his |her |their )?(?:\w+ )?(?P<thing>{})\b"
-_PUT = r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests)(?: down| up)? "
+_PUT = (
+    r"^(?:put|puts|place|places|set|sets|lay|lays|leave|leaves|hang|hangs|drop|drops|rest|rests|lean|leans|prop|props|stand|stands|"
+    r"insert|inserts)(?: down| up)? "
+)
 _TAKE = (
     r"^(?:take|takes|pick|picks|grab|grabs|get|gets|fetch|fetches|collect|collects|hold|holds|carry|carries|"
     r"pack|packs|sling|slings|shoulder|shoulders|strap|straps|swing|swings|throw|throws|clip|clips|slip|slips|stuff|stuffs|put on|puts on|wear|wears|use|uses|look at|looks at|answer|answers)(?: up| out)? "
@@ -33,7 +36,8 @@ _INTO = re.compile(  # it goes along: carried in something, or worn
     r"\b(?:over|on|onto|around|round) (?:the |my |his |her )?(?:\w+ )?(?:shoulders?|neck|wrist|waist|finger|head|back|belt)\b|"
     r"\b(?:in|into) (?:the |a |my |his |her )?(?:\w+ )?(?:\w+ )?(?:bag|pockets?|backpack|handbag|purse|rucksack|briefcase|suitcase|holster|pouch|satchel|trolley|basket)\b"
 )
-_WHERE = re.compile(r"\b(?P<where>(?:on|onto|in|into|under|beside|next to|by|at) .+)$")
+_WHERE = re.compile(r"\b(?P<where>(?:on|onto|in|into|under|beside|next to|by|at|against|behind|over) .+)$")
+_KEEPS = re.compile(r"\b(?:cash (?:machine|dispenser)|atm|ticket machine|(?:card|bank|into the|in the) machine)\b")
 _PUT_AWAY = re.compile(_PUT + _THING.format(_AWAY))
 _TAKE_AWAY = re.compile(_TAKE + _THING.format(_AWAY))
 _SEVERAL = ("keys", "glasses", "phones", "gloves", "goggles", "rings", "buds", "pills", "papers", "documents")
@@ -83,6 +87,8 @@ class Belongings:
             for name in [n for n in self._lying if re.search(rf"\b{n}\b", text)]:
                 del self._lying[name]
         put, taken = _PUT_AWAY.match(text), _TAKE_AWAY.match(text)
+        if put and text.startswith("insert") and not _KEEPS.search(text):
+            return  # a plug, a key or a card that is used where it is put in
         if put and not _INTO.search(text) and not text.startswith(("put on ", "puts on ")):
             place = _WHERE.search(text[put.end("thing") :])
             refs = (f"o{item.id}", f"w{window.id}")

@@ -1,4 +1,4 @@
-"""The same errand for the third time in a day, with other things in between: it could be done in one go."""
+"""The same errand for the third time in a day (a search: in days), other things in between: it could be done in one go."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
 DAY_US = 86_400 * US
+DAYS_US = 3 * DAY_US  # what is searched for is counted over days
 APART_US = 6 * 60 * US  # closer together they are one errand
 TIMES = 3
 
@@ -28,6 +29,13 @@ _GO = re.compile(
     r"loft|warehouse|front desk|reception|workshop|copy room|mail ?room|laundry room|stock ?room|supply (?:room|cabinet|closet)|linen (?:room|cupboard)|"
     r"medicine (?:room|cabinet)|pharmacy|drug ?store|vending machine|coffee machine|well|pump|tap|barn|stable|greenhouse|pantry|cold room|freezer room|tool room|laboratory|lab|wardrobe|gate|roof|compost|skip|container|tool (?:shed|box|crib|cabinet)|van|truck|archive)\b"
 )  # fmt: skip
+_PICK = re.compile(
+    r"^(?:pick|picks)(?: up)? (?P<thing>(?:(?:the|a|an|another|some|his|her) )?(?:\w+ )?(?:deliver(?:y|ies)|parcels?|packages?|orders?|mail|post|takeaway|take-?out|prescriptions?|shipments?)\b.*)$"
+)
+_BY_HAND = re.compile(
+    r"^(?:copy|copies|type|types|enter|enters|retype|retypes|transfer|transfers|key|keys|write|writes|paste|pastes)(?: in| over)? (?P<thing>.+? (?:into|in|to) (?:the |a |an |his |her )?(?:\w+ )?"
+    r"(?:spreadsheet|table|form|system|list|sheet|database|register|log|template|calendar|report))\b"
+)
 _SEEK = re.compile(r"^(?:look|looks|search|searches)(?:ing)? for (?P<thing>.+)$")
 _CUT = re.compile(
     r"\s+(?:from|at|on|in|into|to|for|with|upstairs|downstairs)\b.*$|^(?:the|a|an|my|his|her|some|more)\s+"
@@ -46,7 +54,7 @@ class Errand:
 
 
 class Errands:
-    """The errands of the last day; read back from the store when they do not fit the unit."""
+    """The errands of the last days; read back from the store when they do not fit the unit."""
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
@@ -58,15 +66,16 @@ class Errands:
 
     def follow(self, window: Window, items: Sequence[Item]) -> None:
         """Take in what a window shows."""
-        self._done = [e for e in self._done if e.t > window.t_end - DAY_US] + [e for i in items for e in self._of(i)]
+        self._done = [e for e in self._done if e.t > window.t_end - DAYS_US] + [e for i in items for e in self._of(i)]
 
     def again(self, unit: Screening, window: Window, snapshot: Snapshot) -> list[Service]:
-        """An offer at the third errand of one kind in a local day; at most one."""
+        """An offer at the third errand of one kind in a local day, or the third search within days; at most one."""
         for now in (e for e in self._done if e.t >= window.t_start):
             day = (now.t + window.offset_s * US) // DAY_US
             same = [
                 e for e in self._done
-                if (e.kind, e.keys) == (now.kind, now.keys) and e.t <= now.t and (e.t + window.offset_s * US) // DAY_US == day
+                if (e.kind, e.keys) == (now.kind, now.keys) and e.t <= now.t
+                and ((e.t + window.offset_s * US) // DAY_US == day or (e.kind == "seek" and e.t > now.t - DAYS_US))
             ]  # fmt: skip
             trips: list[Errand] = []
             for errand in same:
@@ -79,6 +88,7 @@ class Errands:
                 "fetch": f"{_ORDINAL.get(len(trips), 'Again')} {now.thing} today: take all at once",
                 "go": f"{_ORDINAL.get(len(trips), 'Again')} trip to the {now.thing}: plan one for all",
                 "seek": f"The {now.thing} again: give it a fixed place",
+                "hand": f"{_ORDINAL.get(len(trips), 'Again')} time {now.thing} by hand: let a template do it",
             }[now.kind]
             told = speak("routine_optimization", offer=offer)
             refs = (*(e.ref for e in trips), f"w{window.id}")
@@ -88,7 +98,13 @@ class Errands:
     def _of(self, item: Item) -> list[Errand]:
         found = []
         for words, mine in doings(item, self._wearer):
-            for kind, pattern, group in (("fetch", _FETCH, "thing"), ("go", _GO, "place"), ("seek", _SEEK, "thing")):
+            for kind, pattern, group in (
+                ("fetch", _FETCH, "thing"),
+                ("go", _GO, "place"),
+                ("seek", _SEEK, "thing"),
+                ("fetch", _PICK, "thing"),
+                ("hand", _BY_HAND, "thing"),
+            ):
                 match = pattern.search(words) if mine else None
                 thing = _CUT.sub("", match[group]).strip() if match else ""
                 if content(thing):

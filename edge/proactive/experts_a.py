@@ -7,6 +7,7 @@ closings often go unseen, nothing is claimed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from edge.clock import US
@@ -31,6 +32,7 @@ from storage.snapshot import Snapshot
 
 ELSEWHERE = 3  # so many different other things done since mean the wearer has turned to something else
 AT_HAND = ("fridge",)  # nobody needs it open, not even who works beside it
+_SHOPS = re.compile(r"\b(?:shop|super ?market|store|market|grocery|mall|aisle|drug ?store)\b(?! ?room)")
 REACH_US = 12 * 3600 * US
 DONE_US = 1200 * US  # the longest away_s of the table, over which doings are compared
 
@@ -39,7 +41,7 @@ class PresentExpert:
     """Asks for safety, tool_use and resource_reminder.  What it keeps is read back from the store when it does not fit the unit."""
 
     name = "A"
-    types: tuple[str, ...] = ("safety", "tool_use", "resource_reminder")
+    types: tuple[str, ...] = ("safety", "tool_use", "error_recovery", "resource_reminder")
 
     def __init__(self, wearer: frozenset[str]) -> None:
         self._wearer = wearer
@@ -74,7 +76,7 @@ class PresentExpert:
     def holds(self, service: Service, unit: Screening, snapshot: Snapshot) -> bool:
         """Whether what was to be told still stands open, on or behind; a danger is told or past."""
         del snapshot
-        if service.type in ("safety", "tool_use"):
+        if service.type in ("safety", "tool_use", "error_recovery"):
             return False
         standing = fold(self._acts, unit.known).standing
         names = {f"{s.closure.name}@{s.t // US}" for s in standing.values()}
@@ -106,11 +108,15 @@ class PresentExpert:
         self._belongings.follow(window, items)
         self._last = (unit.recording, window.id)
 
+    def _mine(self, standing: Standing) -> bool:
+        """Whether it is for the wearer to close: a shop's own freezers shut themselves."""
+        return standing.closure.name not in AT_HAND or not _SHOPS.search(self._scene_at(standing.t).lower())
+
     def _at_leaving(self, books: Books, leave: Going, unit: Screening) -> list[Standing]:
         found = [
             s
             for s in books.standing.values()
-            if leave.goes in s.closure.on_going and s.t < leave.t and books.trusted(s, going=True)
+            if leave.goes in s.closure.on_going and s.t < leave.t and self._mine(s) and books.trusted(s, going=True)
         ]
         if leave.goes == "room":  # only what stands in the room that is left
             left = self._scene_at(min(leave.t, unit.window.t_start) - 1) if unit.window is not None else ""
@@ -120,7 +126,7 @@ class PresentExpert:
     def _after_long(self, unit: Screening, items: Sequence[Item], books: Books) -> list[Service]:
         for standing in sorted(books.standing.values(), key=lambda s: (-s.closure.hazard, s.t)):
             closure = standing.closure
-            if not closure.away_s or not books.trusted(standing, going=False):
+            if not closure.away_s or not self._mine(standing) or not books.trusted(standing, going=False):
                 continue
             mine = [i for i in items if i.kind != "speech" and i.t - standing.t >= closure.away_s * US]
             if not mine:

@@ -7,7 +7,7 @@ counts as missing only where drinking has been seen before.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from edge.clock import US, local
@@ -26,6 +26,13 @@ PHONE_US = 8 * MIN_US
 PHONE_FROM = 21 * 60 + 50  # minutes after local midnight
 SWEETS_FROM = 21 * 60 + 30
 NIGHT_UNTIL = 4 * 60
+MEALS = (  # named, from when on it counts as eaten, from when on it is late, until when it is talked about
+    ("lunch", 11 * 60, 13 * 60 + 15, 16 * 60 + 30),
+    ("dinner", 17 * 60, 20 * 60 + 45, 23 * 60),
+)
+WATCHED = 30  # minutes before a meal is late from which the wearer was watched, to say that none was had
+COMPANY_US = 8 * MIN_US
+COMPANY_PHONE_US = 3 * MIN_US
 REACH_US = 3 * 3600 * US
 SEEN_US = 3 * 24 * 3600 * US  # how far back drinking must have been seen once
 
@@ -44,6 +51,13 @@ _RISE = re.compile(
 _PHONE = re.compile(
     r"\b(?:scroll\w*|browse\w*|look\w* at|us\w*|tap\w*|watch\w*|swip\w*|type\w* on|hold\w*)\b.{0,20}\b(?:phone|smartphone|social media|feed)\b|^(?:scroll|scrolls)\b"
 )
+_EAT = re.compile(
+    r"^(?:eat|eats|ate|chew|chews|bite|bites)\b|^(?:has|have|having|start activity) (?:a |the |late |his |her )?(?:lunch|dinner|supper|meal)\b"
+)
+_NO_MEAL = re.compile(
+    r"\b(?:apple|banana|fruit|grapes?|nuts?|biscuits?|cookies?|cake|chocolate|candy|sweets?|gum|ice cream|snacks?|bar|crisps|chips|breakfast|cereal|nails?|lip)\b"
+)
+_TABLE = re.compile(r"\b(?:eats?|dinner|lunch|meal|restaurant|friends?|guests?|family|party|plates?|wine|beer)\b")
 _SWEET = re.compile(
     r"^(?:eat|eats|nibble|nibbles|bite|bites|snack|snacks)\b.{0,24}\b(?:chocolate|candy|candies|sweets?|cookies?|biscuits?|cake|ice cream|donut|"
     r"doughnut|gummy|gummies|pastry|brownie|pudding)\b"
@@ -65,10 +79,11 @@ class Habits:
         self._since = 0  # since when the device has been worn without a break
         self._seen: list[_Seen] = []
         self._sat: _Seen | None = None
+        self._others: list[int] = []  # when somebody else spoke of late
 
     def reset(self, windows: Sequence[Window]) -> None:
         """Begin anew from the windows of the last hours, in order."""
-        self._since, self._seen, self._sat = 0, [], None
+        self._since, self._seen, self._sat, self._others = 0, [], None, []
         previous: Window | None = None
         for window in windows:
             self.follow(window, items_of(window), previous)
@@ -87,8 +102,11 @@ class Habits:
                     self._sat = self._sat or seen
                 elif _RISE.search(words):
                     self._sat = None
-                if _DRINK.search(words) or _PHONE.search(words):
+                if any(p.search(words) for p in (_DRINK, _PHONE, _TABLE)):
                     self._seen.append(seen)
+            if item.kind == "speech" and item.speaker and item.speaker.lower() not in self._wearer:
+                self._others.append(item.t)
+        self._others = [t for t in self._others if t > window.t_end - COMPANY_US]
         self._since = max(self._since, window.t_end - REACH_US)
         self._seen = [s for s in self._seen if s.t > window.t_end - REACH_US]
         if self._sat is not None and self._sat.t <= window.t_end - REACH_US:
@@ -117,8 +135,14 @@ class Habits:
                 found.append(("sweets", seen.t, "Sweets this late may cost you sleep", (seen.ref,)))
             if _MOMENT.search(seen.words) and seen.t - self._since >= WATER_US and not _DRINK.search(seen.words):
                 drunk = [s.t for s in self._seen if _DRINK.search(s.words) and s.t <= seen.t]
-                if seen.t - max(drunk, default=self._since) >= WATER_US and self._drinking_is_seen(snapshot, window):
+                if seen.t - max(drunk, default=self._since) >= WATER_US and self._was_seen(
+                    _DRINK.search, "drink drinks sip", window.t_end - SEEN_US, window.t_end, snapshot
+                ):
                     found.append(("water", seen.t, "Two hours without water: have a glass", (seen.ref,)))
+            meal = self._late_meal(seen, minute, snapshot)
+            if meal:
+                found.append((meal, seen.t, f"A late {meal}: try to eat earlier", (seen.ref,)))
+        found += self._in_company(window)
         if mine and (minute >= PHONE_FROM or minute < NIGHT_UNTIL):
             scrolls = [s for s in self._seen if _PHONE.search(s.words) and s.t > window.t_end - 2 * PHONE_US]
             if (
@@ -135,7 +159,33 @@ class Habits:
             )
         return found
 
-    def _drinking_is_seen(self, snapshot: Snapshot, window: Window) -> bool:
-        hits = snapshot.search("item", "drink drinks sip", k=20, start=window.t_end - SEEN_US, end=window.t_end)
+    def _late_meal(self, seen: _Seen, minute: int, snapshot: Snapshot) -> str:
+        """The meal that is eaten late just now, none having been seen in its time; "" when there is none."""
+        for name, start, late, until in MEALS:
+            if not late <= minute < until or not _meal(seen.words):
+                continue
+            begun = seen.t - (minute - start) * MIN_US
+            watched = self._since <= seen.t - (minute - late + WATCHED) * MIN_US
+            if watched and not self._was_seen(_meal, "eat eats lunch dinner meal", begun, seen.t, snapshot):
+                return name
+        return ""
+
+    def _in_company(self, window: Window) -> list[tuple[str, int, str, tuple[str, ...]]]:
+        """The phone in hand again and again while others at the table talk."""
+        phone = [s for s in self._seen if s.t > window.t_end - COMPANY_US and _PHONE.search(s.words)]
+        if len(phone) < 4 or phone[-1].t < window.t_start or phone[-1].t - phone[0].t < COMPANY_PHONE_US:
+            return []
+        table = any(_TABLE.search(s.words) for s in self._seen if s.t > window.t_end - 2 * COMPANY_US)
+        if len(self._others) < 2 or not table:
+            return []
+        return [("company", phone[-1].t, "You have company: put the phone away", (phone[0].ref, phone[-1].ref))]
+
+    def _was_seen(self, kind: Callable[[str], object], query: str, start: int, end: int, snapshot: Snapshot) -> bool:
+        """Whether a doing of some kind was seen between two times."""
+        hits = snapshot.search("item", query, k=20, start=start, end=end)
         items = snapshot.trace.items_by_id([h.id for h in hits])
-        return any(_DRINK.search(words) for i in map(short, items.values()) for words, _ in doings(i, self._wearer))
+        return any(kind(words) for i in map(short, items.values()) for words, _ in doings(i, self._wearer))
+
+
+def _meal(words: str) -> bool:
+    return bool(_EAT.search(words)) and not _NO_MEAL.search(words)

@@ -1,4 +1,4 @@
-"""Acute danger (the next ten seconds) and bad technique in what was just perceived, as two tables of signs.
+"""Acute danger (the next ten seconds) and bad technique in what was just perceived, mistakes too, as tables of signs.
 
 Each sign needs the danger and what makes it acute in one sentence; tools and heat by themselves are everyday life.
 `warning` and `advice` are pure functions of one text, so that every perceived frame can be checked at once.
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from edge.clock import US
 from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.experts import Screening, service
@@ -57,13 +58,13 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("burn", rf"(?:bare|unprotected|ungloved) {_HAND}\b.{{0,40}}\b(?:oven|hot|stove|pan|pot|burner|grill|tray|kettle)|"
            r"(?:touch\w*|grab\w*|grasp\w*|reach\w* (?:in|for|over|across)\w*)\b.{0,30}\b(?:hot|boiling|glowing|red-hot|oven|steaming)\b.{0,40}"
            r"\b(?:bare|without (?:a |any )?(?:glove|mitt|cloth|protection))|"
-           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)|(?:steam|boiling \w+|hot (?:oil|fat|water|soup|coffee|tea|wax)|splashes of oil)\b.{{0,16}}\b(?:hits?|scald\w*|splash\w*|spills?|spray\w*|pours?|drips?|burns?)\b.{{0,24}}\b(?:{_HAND}|face|leg|legs|foot|feet|lap|skin|wearer)|"
+           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)|{_HAND}\b.{{0,16}}\bin(?:to|side)? the (?:\w+ )?(?:steam|flames?|boiling \w+|hot oil)\b|(?:sleeve|hair|scarf|apron)\b.{{0,40}}\b(?:over|above|into|in|near|next to|close to)\b.{{0,12}}\b(?:{_FIRE})|(?:steam|boiling \w+|hot (?:oil|fat|water|soup|coffee|tea|wax)|splashes of oil)\b.{{0,16}}\b(?:hits?|scald\w*|splash\w*|spills?|spray\w*|pours?|drips?|burns?)\b.{{0,24}}\b(?:{_HAND}|face|leg|legs|foot|feet|lap|skin|wearer)|"
            r"\b(?:kettle|pan|pot|mug|cup|coffee|tea ?pot)\b.{0,16}\b(?:wobbl|tip|tilt|slid|toppl|slip)\w*\b.{0,40}\b(?:edge|child|baby|lap|over)",
            r"\b(?:with|wear\w*|using) (?:an? |the )?(?:oven |heat |thick )?(?:glove|mitt|cloth|towel)", "that is hot"),
     Hazard("fire", rf"{_CLOTH}\b.{{0,30}}\b{_NEAR}\b.{{0,24}}\b{_FIRE}|{_CLOTH}\b.{{0,20}}\b(?:catch\w* fire|on fire|burn\w*|smok(?:es|ing))|"
            r"\b(?:pan|oil|toaster|oven|grease|bin|socket|outlet|battery|charger|laptop|phone|engine|motor|cable|lamp|sofa|mattress|curtain|wreath|tree|haystack|sawdust|towel|sleeve|dress|shirt)\b.{0,16}\b(?:on fire|in flames|catches fire|bursts into flames|starts? (?:to smoke|smoking|to burn)|is smoking|smok(?:es|ing) heavily)|"
-           r"\b(?:smoke|flames?|sparks)\b.{0,10}\b(?:com(?:es?|ing)|pour\w*|ris(?:es?|ing)|shoot\w*|billow\w*|leap\w*|fly\w*|drift\w*|curl\w*|seep\w*)\b.{0,16}\b(?:of|from|out|under)\b.{0,16}"
-           r"\b(?:toaster|oven|socket|outlet|plug|stove|hob|pan|dryer|engine|hood|laptop|phone|battery|charger|machine|bin|adapter|roof|window|door|cable|fuse box|panel|room|kitchen|motor|drill|saw|heater|microwave)",
+           r"\b(?:smoke|flames?|sparks)\b.{0,10}\b(?:com(?:es?|ing)|pour\w*|ris(?:es?|ing)|shoot\w*|billow\w*|leap\w*|fly\w*|drift\w*|curl\w*|seep\w*)\b.{0,16}\b(?:of|from|out|under)\b.{0,30}"
+           r"\b(?:toaster|oven|oil|frying pan|pot|socket|outlet|plug|stove|hob|pan|dryer|engine|hood|laptop|phone|battery|charger|machine|bin|adapter|roof|window|door|cable|fuse box|panel|room|kitchen|motor|drill|saw|heater|microwave)",
            r"\bfire ?place|\bfire alarm\b|\bchimney\b|\bbarbecue\b|\bcampfire\b|\bgrinder\b|\bweld\w*", "something may catch fire"),
     Hazard("flammable", r"\b(?:petrol|gasoline|spirit|alcohol|lighter fluid|deodorant|hair ?spray|spray can|aerosol|solvent|thinner)\b.{0,24}\b(?:on|onto|over|near|next to|into|beside|close to)\b.{0,16}\b(?:barbecue|fire|flames?|candles?|stove|burner|grill|hot|heater|cigarette|spark\w*)|"
            r"\b(?:candle|tea light|burner|heater|cigarette|torch|lighter|match)\b.{0,24}\b(?:next to|near|under|against|beside|close to|touch\w*|onto?)\b.{0,12}\b(?:curtains?|papers?|straw|hay|sofa|mattress|bedding|christmas tree|petrol|sawdust|bed)\b|\b(?:hot )?iron\b.{0,16}\bface down\b",
@@ -91,7 +92,8 @@ TABLE: tuple[Hazard, ...] = (
            r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
            r"\b(?:toy|table leg)\b", "you may fall"),
     Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|\b(?:cross\w*|walk\w*|runs?|goes)\b.{0,12}\b(?:at|on|against) (?:a |the )?red\b|"
-           rf"{_VEHICLE}\b.{{0,24}}\b(?:approach\w*|com(?:es|ing)|heads?|heading|speed\w*|rac\w*|rush\w*|swerv\w*|turn\w*|roll\w*|drift\w*|back\w*(?: up)?|revers\w*|pull\w* out|shoot\w*)\b.{{0,24}}\b(?:wearer|fast|towards?|straight (?:at|for)|right at|in front of (?:the wearer|me|him|her)|into (?:the|my|his|her) (?:path|way|lane))|"
+           rf"{_VEHICLE}\b.{{0,24}}\b(?:approach\w*|com(?:es|ing)|heads?|heading|speed\w*|rac\w*|rush\w*|swerv\w*|turn\w*|roll\w*|drift\w*|back\w*(?: up)?|revers\w*|pull\w* out|shoot\w*)\b.{{0,24}}\b(?:wearer|fast|quickly|rapidly|at (?:high )?speed|towards?|straight (?:at|for)|right at|in front of (?:the wearer|me|him|her)|into (?:the|my|his|her) (?:path|way|lane))|"
+           rf"(?:step|walk|cross|run|rid)\w*\b.{{0,24}}\b(?:road|street|crossing|crosswalk|intersection|tracks|lane)\b.{{0,12}}\b(?:as|when|while|although|in front of)\b.{{0,12}}\b{_VEHICLE}\b.{{0,12}}\b(?:approach|com|turn|speed|rac)\w*|"
            r"(?:texting|looking at (?:the |a )?phone)\b.{0,16}\bwhile driving|driv\w*\b.{0,24}\bwhile (?:texting|looking at)",
            r"\b(?:window|crosses at the green|waits?|bus stop|tram stop|platform|station|stops?|slows?|parked|park\w* space|toy|shop(?:ping)?|exit|home|door|shelf|shelves|checkout|till)\b", "watch the road"),
     Hazard("eyes off the way", rf"{_EYES}.{{0,16}}\b(?:while|as)\b.{{0,16}}\b{_STEERING}|{_STEERING}\b.{{0,30}}\b(?:while|and|with eyes)\b.{{0,8}}\b(?:{_EYES}|on the phone)",
@@ -138,8 +140,12 @@ TECHNIQUES: tuple[Hazard, ...] = (
            r"\b(?:on purpose|wire|straighten\w*)\b", "ease off, use less force"),
     Hazard("overloaded", r"\b(?:overload|overfill|over-?fill)\w*\b|\b(?:paint|glue|varnish|ink|plaster|mortar|sealant|lacquer)\b.{0,16}\b(?:drip|run|blob|ooz|splatter)\w*\b.{0,24}\b(?:roller|brush|nozzle|gun|trowel|tube|pen)",
            r"\b(?:bus|train|lorry|tray)\b", "take less at a time"),
-    Hazard("too fast", r"\b(?:drill|saw|sand|plan|turn|crank|pump|solder|sew|grind|mill|pour|pedal|lower|lift|strok|row)\w*\b.{0,40}\b(?:too (?:fast|quickly|hastily)|at too high (?:a )?speed|jerk(?:s|y|ily|ing)?)\b",
+    Hazard("too fast", r"\b(?:drill|saw|sand|plan|turn|crank|pump|solder|sew|grind|mill|pour|pedal|lower|lift|strok|row|whisk|stir|beat|mix|blend|paint|spray|roll|swing|squat|curl|press|screw|plan(?:e|es|ing)|knead|brush|iron|cut|hammer)\w*\b.{0,40}\b(?:too (?:fast|quickly|hastily)|at too high (?:a )?speed|jerk(?:s|y|ily|ing)?)\b",
            r"\b(?:not too)\b", "go slower"),
+    Hazard("distance", r"\b(?:pour|water|spray|drop|drip|sprinkl|fill|paint|film|photograph|shoot|weld|iron|blow|blast|wash|rins|shower|vacuum)\w*\b.{0,40}\b(?:from )?too (?:high|far(?: away)?|close|near)\b",
+           r"\bnot too\b", "mind the distance"),
+    Hazard("tip", r"\b(?:only|just) (?:with |using |us\w* )?(?:the )?(?:very )?tips? of (?:the |a )?(?:\w+ )?(?:scissors|shears|blade|knife|saw|pliers|wrench|spanner|chisel)",
+           r"\btouch", "use the whole blade"),
     Hazard("blunt", r"\b(?:with|us\w*) (?:a |an |the )?(?:blunt|dull|worn|chipped|bent|cracked|loose) (?:\w+ )?(?:knife|blade|saw|chisel|axe|scissors|bit|needle|tool|shears|razor|handle|hammer|head)|\b(?:hammer|axe) head\b.{0,10}\b(?:is|sits) loose",
            r"\b(?:sharpen|replac|throw)\w*\b", "take a sound, sharp tool"),
     Hazard("slipping", rf"\b{_TOOL}\b.{{0,16}}\b(?:slips|keeps slipping|slid(?:es)? off|jams|sticks)\b",
@@ -159,7 +165,21 @@ TECHNIQUES: tuple[Hazard, ...] = (
            r"(?:screwdriver|bit|wrench|spanner|socket|blade)\b.{0,24}\b(?:too (?:small|large|big)|wrong size|does not fit)",
            r"\bnot\b(?! fit)", "take the tool that fits"),
 )  # fmt: skip
+_INSTALLS = r"(?:insert|put|plac|attach|mount|install|screw|fit|fasten|assembl|sew|glu|nail|button|wir|connect|plug|load|tap|stick|stitch|bolt|hang|fix|set|wear|pull|slid|stack|fold|press|clip)\w*"
+_CHOOSES = r"(?:select|choos|press|push|turn|set|switch|click|open|tak|pick|us|enter|typ|send|add|pour|put|plac|insert|attach|mount|fill|load|mix|cut|get|board|dial|delet|screw|connect|plug|giv|hand|drill|paint|deliver|install|grab|unlock|sign|label|writ|tighten|loosen|remov|throw|sort)\w*"
+# Work that has to be undone and done again, where perception names the mistake itself.
+MISTAKES: tuple[Hazard, ...] = (
+    Hazard("wrong way", rf"\b{_INSTALLS}\b.{{0,48}}\b(?:(?:the |in the )?wrong way(?: round| around| up)?|upside[ -]down|back to front|inside out|backwards?|in reverse|with reversed polarity|the wrong side (?:up|out|first)|on the wrong side|in the wrong (?:order|direction|orientation))\b",
+           r"\b(?:pan|lid|cup|mug|bowl|glass|glasses|plate|pot|jar|bottle|bucket|chairs?|stool|cafetiere|wet|empty|drain|dry|on purpose|yoga|hand ?stand|steps? back|backwards? (?:out|into|down|up|through|towards?)|mov\w* backwards?|because|to clean|turns? it)\b", "Wrong way round"),
+    Hazard("wrong thing", rf"\b{_CHOOSES}\b.{{0,40}}\b(?:the|a|an) wrong (?!way|side|order|direction|orientation|number plate|angle|end|grip|hand)\w+",
+           r"\b(?:says|sign|reads?|game|quiz|test|answers?)\b", "That is the wrong one"),
+    Hazard("mix-up", rf"\b{_CHOOSES}\b.{{0,40}}\b(?:by mistake|mistakenly|in error)\b|\b(?:accidentally|mistakenly|by mistake)\b.{{0,8}}\b{_CHOOSES}\b|\b(?:salt|sugar|vinegar|oil|diesel|petrol)\b.{{0,16}}\binstead of (?:the )?(?:salt|sugar|vinegar|oil|diesel|petrol|water|milk|flour)\b",
+           r"\b(?:on purpose|touch\w*|then)\b", "That was a mix-up"),
+    Hazard("nothing under it", r"\b(?:start|turn|switch|run|press|brew|pour)\w*\b.{0,40}\b(?:machine|dispenser|tap|printer|dishwasher|blender|mixer|grinder)\b.{0,16}\bwithout (?:a |an |any |the |its |putting (?:a |the |in )?)?(?:cup|mug|glass|jug|pot|filter|lid|bag|detergent|tablet|paper|container|bowl|water)",
+           r"\bstops?\b", "Something is missing"),
+)  # fmt: skip
 _COMPILED = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TABLE)
+_MISTAKES = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in MISTAKES)
 _TECHNIQUES = tuple((h, re.compile(h.sign), re.compile(h.unless)) for h in TECHNIQUES)
 _ELSEWHERE = re.compile(
     r"\b(?:on|in) (?:the |a )?(?:tv|television|screen|film|movie|video|photo|picture|poster|book|magazine|game)\b|\btoy\b"
@@ -179,12 +199,24 @@ def advice(text: str) -> Hazard | None:
     return _find(text, _TECHNIQUES)
 
 
+@lru_cache(maxsize=8192)
+def mistake(text: str) -> Hazard | None:
+    """The mistake to be undone that one perceived sentence names, if any; what is being put right is none."""
+    return None if _REPAIRS.search(text.lower()) else _find(text, _MISTAKES)
+
+
+_REPAIRS = re.compile(
+    r"\b(?:correct|repair|notic|realiz|realis|undo|undoes|revers|swap|replac|return|check)\w*\b|\bturns?(?:ing)? (?:it |the \w+ |them )?(?:around|round|over)\b|\b(?:takes?|taking|pulls?|pulling|puts?|putting|removes?|removing) (?:\w+ ){0,3}(?:out|off|back|away)\b"
+)
+
+
 def warnings(unit: Screening, window: Window, items: Sequence[Item], wearer: frozenset[str]) -> list[Service]:
-    """A safety service for each danger of a window, at the moment it was first perceived there; and one tool_use for
-    the first slip of technique, where there is no danger.
+    """A safety service for each danger of a window, at the moment it was first perceived there; where there is none,
+    one error_recovery for the first mistake that is named, or one tool_use for the first slip of technique.
     """
     found: dict[str, Service] = {}
     slips: list[Service] = []
+    wrong: list[Service] = []
     for item in items:
         if item.kind == "speech" or (item.kind == "event" and item.subject.lower() not in wearer):
             continue
@@ -194,11 +226,16 @@ def warnings(unit: Screening, window: Window, items: Sequence[Item], wearer: fro
         if hazard is not None and hazard.name not in found:
             told = speak("safety", hazard=hazard.say)
             found[hazard.name] = service("safety", item.t, told, refs, hazard.name, unit, "A")
-        slip = advice(text) if all(mine for _, mine in doings(item, wearer)) else None
+        own = all(mine for _, mine in doings(item, wearer))
+        error = mistake(text) if own else None
+        if error is not None:
+            told = speak("error_recovery", mistake=error.say, remedy="undo it and do it again")
+            wrong.append(service("error_recovery", item.t, told, refs, f"{error.name}@{item.t // US}", unit, "A"))
+        slip = advice(text) if own else None
         if slip is not None:
             told = speak("tool_use", advice=slip.say[0].upper() + slip.say[1:])
             slips.append(service("tool_use", item.t, told, refs, slip.name, unit, "A"))
-    return list(found.values())[:2] or slips[:1]
+    return list(found.values())[:2] or wrong[:1] or slips[:1]
 
 
 def _find(text: str, table: tuple[tuple[Hazard, re.Pattern[str], re.Pattern[str]], ...]) -> Hazard | None:

@@ -24,7 +24,7 @@ ENOUGH = 1.0
 _ACT_WORDS: tuple[tuple[float, Goes, str], ...] = (
         (1.0, "out", r"\b(?:leav\w*|exit\w*|(?:walk\w*|go(?:es)?|step\w*|head\w*|run\w*|hurr\w*) out of) (?:the |my |your |a )?(?:\w+ )?(?:house|home|flat|apartment|building|office|cafe|café|cafeteria|canteen|shop|store|supermarket|bakery|market|restaurant|hotel|gym|library|museum|cinema|theatre|theater|church|hall|bar|pub|clinic|surgery|practice|hospital|pharmacy|bank|salon|laundrette|launderette|studio|school|classroom|lecture hall|(?:meeting|waiting|changing|locker|fitting|conference|break|hotel|seminar|treatment|consulting) room|train|bus|tram|plane|ferry|coach|taxi|metro|subway|carriage|workshop|warehouse|factory|site|court|pitch|pool|beach|campsite|room for the day)\b"),
         (1.0, "out", r"\bget(?:s|ting)? off (?:the |a )?(?:train|bus|tram|plane|ferry|metro|subway|coach)\b|\b(?:get(?:s|ting)?|climb\w*|step\w*) out of (?:the |a |his |her )?(?:car|van|truck|lorry|taxi|cab|boat)\b|\b(?:checks?|checking) out of (?:the )?(?:hotel|room|hostel)\b"),
-        (1.0, "out", r"^(?:start activity |starts?:? |begins? )?(?:leaving(?: house| home)?|leave house|going out\b.*|go out\b.*)$"),
+        (1.0, "out", r"^(?:start activity |starts?:? |begins? )?(?:leaving(?: house| home)?|leaves(?: house| home)?|leave house|going out\b.*|go out\b.*)$"),
         (1.0, "out", r"\b(?:go(?:es)?|walk\w*|step\w*|head\w*) (?:out of the (?:house|door|flat|building|office)|outside|out the (?:front )?door)\b"),
         (1.0, "out", r"\block\w* (?:the |up the )?(?:front |main |house |apartment |flat |entrance )?(?:door|house)\b"),
         (1.0, "out", r"\b(?:get|gets|got|climb\w*|sit\w*) (?:in|into) (?:the |a |his |her )?(?:car|taxi|cab|bus)\b|\benter\w* (?:the |a )?(?:car|taxi|bus|train)\b|\bstart\w* (?:the )?car\b|\bdrive\w* (?:off|away)\b"),
@@ -34,7 +34,7 @@ _ACT_WORDS: tuple[tuple[float, Goes, str], ...] = (
         (0.5, "out", r"\b(?:take|takes|grab\w*|pick\w*(?: up)?|get|gets) (?:up )?(?:the |his |her |my )?(?:house |car |bike )?keys?\b"),
         (0.4, "out", r"\b(?:take|takes|grab\w*|pick\w*(?: up)?|shoulder\w*) (?:up )?(?:the |his |her |my )?(?:backpack|rucksack|handbag|briefcase|suitcase|umbrella|purse|(?:sports|gym|tool|shoulder|school) ?bag)\b"),
         (0.5, "out", r"\bopen\w* (?:the )?(?:front|main|entrance|apartment) ?door\b"),
-        (1.0, "bed", r"^(?:start activity |starts?:? )?(?:sleeping|go to bed|going to bed|sleep)$|\b(?:go\w*|get\w*|climb\w*|lie\w*|lay\w*)(?: down)? (?:to|in|into|on) (?:the )?bed\b"),
+        (1.0, "bed", r"^(?:start activity |starts?:? )?(?:sleeping|sleeps|go to bed|going to bed|sleep)$|\b(?:go\w*|get\w*|climb\w*|lie\w*|lay\w*)(?: down)? (?:to|in|into|on) (?:the )?bed\b"),
         (1.0, "room", r"\b(?:leav\w*|exit\w*|walk\w* out of|go(?:es)? out of) (?:the )?(?:kitchen|bathroom|bedroom|room|living room|study|garage|laundry room|toilet|basement|cellar|attic|greenhouse|shed|stable|lab|laboratory|ward)\b"),
         (1.0, "room", r"\b(?:enter\w*|walk\w* (?:in)?to|go(?:es)? (?:in)?to) (?:the )?(?:kitchen|bathroom|bedroom|living room|study|hallway|garage|office|dining room|garden)\b"),
 )  # fmt: skip
@@ -52,7 +52,7 @@ _ENTERS = re.compile(
     r"(?P<room>kitchen|bathroom|bedroom|living room|study|hallway|garage|office|dining room|garden|street|cafe|shop|car)\b"
 )
 _HOME = re.compile(
-    r"kitchen|living|bed ?room|bath|hall|corridor|study|home|dining|toilet|laundry|lounge|utility|nursery|basement|attic|pantry|closet|house|apartment|flat"
+    r"kitchen|living|bed ?room|bath|(?<!lecture )(?<!concert )(?<!sports )(?<!town )(?<!market )(?<!exhibition )hall|corridor|study|home|dining|toilet|laundry|lounge|utility|nursery|basement|attic|pantry|closet|house|apartment|flat"
 )
 _OUTDOOR = re.compile(
     r"street|road|outdoor|outside|pavement|sidewalk|park\b|parking|car\b|bus|train|station|forest|field|driveway|garden path|bicycle|tram|subway"

@@ -25,12 +25,13 @@ _SEEKS = re.compile(
     r"^(?:look|looks|looking|search|searches|searching|hunt|hunts|hunting|rummage|rummages|check|checks|feel|feels|pat|pats|dig|digs)\b.{0,40}?\bfor (?:the |my |his |her |a |an )?(?P<thing>[a-z' -]{2,40})"
 )
 _ASKS = re.compile(
-    r"\bwhere (?:did i (?:put|leave|lay)|have i (?:put|left)|(?:is|are|'s)) (?:my |the )(?P<a>[a-z' -]{2,30}?)(?= gone|[?.!,]|$)"
+    r"\bwhere(?: did i (?:put|leave|lay|park|hide)| have i (?:put|left|parked)| is| are|'s) (?:my |the )(?P<a>[a-z' -]{2,30}?)(?= gone|[?.!,]|$)"
     r"|\bi (?:can't|cannot|can not|don't|do not) (?:find|see) (?:my |the )(?P<b>[a-z' -]{2,30}?)(?=[?.!,]|$)"
     r"|\bwhere (?:have|has|did) (?:my |the )(?P<g>[a-z' -]{2,30}?) (?:gone|got to|go)\b"
     r"|\bwhere (?:my |the )(?P<c>[a-z' -]{2,30}?) (?:is|are|went|got to)\b"
     r"|\b(?:have you|has anyone|did anyone|anybody|anyone) seen? (?:my |the )(?P<d>[a-z' -]{2,30}?)(?= anywhere| lately|[?.!,]|$)"
     r"|\bwhere i (?:put|left|laid) (?:my |the )(?P<e>[a-z' -]{2,30}?)(?=[?.!,]|$)"
+    r"|\b(?:my |the )(?P<h>[a-z' -]{2,30}?) (?:must|has to|should) be (?:here )?(?:somewhere|around)\b"
     r"|\bi(?:'ve| have)? (?:lost|misplaced) (?:my |the )(?P<f>[a-z' -]{2,30}?)(?= again| somewhere|[?.!,]|$)"
 )
 _PUTS = re.compile(
@@ -67,14 +68,25 @@ _DONE = {
         "waxed it": "wax,waxes", "greased it": "grease,greases", "plastered it": "plaster,plasters", "primed it": "prime,primes",
         "dyed it": "dye,dyes", "hung it up to dry": "hang up,hangs up", "rented it": "rent,rents", "reserved it": "reserve,reserves",
         "received it": "receive,receives", "found it": "find,finds", "damaged it": "damage,damages,crack,cracks,scratch,scratches,dent,dents",
-        "promised it": "promise,promises", "downloaded it": "download,downloads", "bandaged it": "bandage,bandages",
+        "promised it": "promise,promises", "kneaded it": "knead,kneads", "prepared it": "prepare,prepares", "baked it": "bake,bakes",
+        "brewed it": "brew,brews", "set it to rise": "proof,proofs", "sealed it": "seal,seals", "unpacked it": "unpack,unpacks", "downloaded it": "download,downloads", "bandaged it": "bandage,bandages",
     }.items()
     for verb in verbs.split(",")
 }  # fmt: skip
 _VERBS = tuple(sorted((verb + " " for verb in _DONE), key=len, reverse=True))
 _STARTED = re.compile(r"washing machine|dishwasher|dryer|slow cooker|bread (?:machine|maker)|printer|download|backup")
+_PLUGS = re.compile(
+    r"^(?:plug|plugs|connect|connects|hook|hooks)(?: up)? (?P<thing>.+?) (?:in|into|to|on) (?:the |a |its )?(?:\w+ )?(?:charger|socket|outlet|power|wall|charging station|usb port|dock)\b"
+    r"|^(?:put|puts|place|places|set|sets) (?P<put>.+?) (?:in|into|on|onto|to) (?:the |a |its )?(?:charge|charger|charging (?:station|pad|dock|cradle))\b"
+)
+# Somebody hands it to the wearer.
+_GIVES = re.compile(
+    r"^(?:give|gives|hand|hands|lend|lends|pass|passes|bring|brings) (?:the )?(?:person|wearer|camera wearer|me|him|her|you|c) (?P<thing>(?:a|an|the|some|his|her) .+)$"
+)
 _MEETS = re.compile(
-    r"^(?:take|takes|pick up|picks up|grab|grabs|use|uses|unplug|unplugs|open|opens|empty|empties|eat|eats|unpack|unpacks|read|reads|"
+    r"^(?:drain|drains|print|prints|try on|tries on|install|installs|assemble|assembles|attach|attaches|hang|hangs|plant|plants|spread|spreads|cook|cooks|"
+    r"fry|fries|grill|grills|bake|bakes|roll out|rolls out|shape|shapes|cut|cuts|slice|slices|serve|serves|taste|tastes|wrap|wraps|charge|charges|play|plays|switch on|switches on|turn on|turns on|"
+    r"put on|puts on|fold|folds|scan|scans|fill in|fills in|send|sends|deliver|delivers|take|takes|pick up|picks up|grab|grabs|use|uses|unplug|unplugs|open|opens|empty|empties|eat|eats|unpack|unpacks|read|reads|"
     r"wear|wears|return|returns|unload|unloads|check|checks|inspect|inspects|lift|lifts|hold|holds|mount|mounts|ride|rides|water|waters|touch|touches|see|sees|notice|notices|look at|looks at|pass|passes|hand over|hands over|collect|collects|pay for|pays for)\b"
 )
 
@@ -145,7 +157,9 @@ class Links:
                     continue
                 thing = _noun(_MEETS.sub("", words))
                 keys = content(thing)
-                deed = next((d for d in reversed(self._deeds) if d.keys == keys), None) if keys else None
+                deed = (
+                    next((d for d in reversed(self._deeds) if d.keys == keys and d.t < item.t), None) if keys else None
+                )
                 if deed is None or item.t - deed.t < LINK_FROM_US:
                     continue
                 name = f"{'_'.join(keys)}@{deed.t // US}"
@@ -161,12 +175,21 @@ class Links:
 
     def _of(self, item: Item) -> list[_Deed]:
         found = []
+        refs = (f"o{item.id}", f"w{item.window_id}")
         for words, mine in doings(item, self._wearer):
+            given = None if mine else _GIVES.search(words)
+            plugged = _PLUGS.search(words) if mine else None
+            if given is not None:
+                found.append(_Deed(item.t, item.offset_s, content(_noun(given["thing"])), "got it", refs))
+            if plugged is not None:
+                thing = _noun(plugged["thing"] or plugged["put"])
+                found.append(_Deed(item.t, item.offset_s, content(thing), "plugged it in", refs))
+                continue
             verb = next((v for v in _VERBS if words.startswith(v)), "") if mine else ""
             keys = content(_noun(words[len(verb) :])) if verb else ()
             done = _DONE.get(verb.strip(), "")
             if keys and (done != "started it" or _STARTED.search(words)):
-                found.append(_Deed(item.t, item.offset_s, keys, done, (f"o{item.id}", f"w{item.window_id}")))
+                found.append(_Deed(item.t, item.offset_s, keys, done, refs))
         return found
 
 

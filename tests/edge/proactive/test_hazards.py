@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge.proactive.alerts import SPEAKABLE_S, speak, spoken_s
-from edge.proactive.hazards import TABLE, TECHNIQUES, advice, warning
+from edge.proactive.hazards import MISTAKES, TABLE, TECHNIQUES, advice, mistake, warning
 
 DANGERS = {
     "blade": ["Her thumb is under the knife.", "cuts towards his hand", "grabs the falling knife by the blade", "pushes the chisel towards the other hand",
@@ -51,8 +51,27 @@ SLIPS = {
         "holds the syringe at the wrong angle",
     ],
     "bent back": ["picks up a crate with a rounded back"],
+    "distance": ["The person waters the seedlings from too high.", "sprays the paint too close to the panel"],
+    "tip": ["The person cuts the cardboard with only the tips of the scissors."],
     "wrong tool": ["uses a knife as a screwdriver", "the screwdriver is too small for the screw"],
 }
+WRONG = {
+    "wrong way": [
+        "The person inserts the battery the wrong way round.",
+        "screws the side panel on upside down",
+        "is putting the sweater on inside out",
+    ],
+    "wrong thing": [
+        "The person pours the juice into the wrong glass.",
+        "A hand is pressing the wrong button on the lift.",
+    ],
+    "mix-up": ["C adds salt instead of sugar to the dough.", "accidentally deletes the file"],
+    "nothing under it": ["The person starts the coffee machine without a cup."],
+}
+NOT_WRONG = [
+    "turns the jar upside down to empty it", "corrects the wrong word in the text", "A sign reads wrong way.", "notices the wrong key and takes it out",
+    "turns the battery around because it was in the wrong way", "walks backwards through the door", "takes the stairs instead of the lift",
+]  # fmt: skip
 HARMLESS = [
     "cut carrot", "put knife in drawer", "washes the knife with her fingers", "holds the knife by the handle", "turn on hob",
     "takes the hot tray out with oven gloves", "boil water", "wipes spilled water from the floor", "sweeps up the broken glass",
@@ -92,8 +111,20 @@ def test_slips_of_technique(name, text):
     assert warning(text) is None, "not a danger"
 
 
+@pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in WRONG.items() for t in texts])
+def test_mistakes_that_are_named(name, text):
+    found = mistake(text)
+    assert found is not None and found.name == name
+
+
+@pytest.mark.parametrize("text", [*HARMLESS, *NOT_WRONG])
+def test_no_mistake_is_made_up(text):
+    assert mistake(text) is None
+
+
 def test_each_hazard_is_tested_and_can_be_said():
     assert set(DANGERS) == {h.name for h in TABLE}
     assert set(SLIPS) == {h.name for h in TECHNIQUES}
+    assert set(WRONG) == {h.name for h in MISTAKES}
     for hazard in (*TABLE, *TECHNIQUES):
         assert spoken_s(speak("safety", hazard=hazard.say)) <= SPEAKABLE_S / 1.5, "a warning is short"
