@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,8 +39,10 @@ def connect(path: Path | None, *, read_only: bool = False, key: Secret | None = 
     file is encrypted when there is a key.  Nothing is written yet: the file may turn out to be another program's.
     Raises StorageError subclasses.
     """
-    if path is not None and not read_only:
-        _claim(path)
+    if path is not None:
+        _plain_file(path)
+        if not read_only:
+            _claim(path)
     target = ":memory:" if path is None else str(path)
     keyed = False
     try:
@@ -159,6 +162,17 @@ def translate(error: Exception, path: Path | None) -> StorageError:
     return StorageError(f"{where}: {text}; grove-edge doctor tells whether it is whole.")
 
 
+def _plain_file(path: Path) -> None:
+    """Refuse what is there and is no file: SQLite would wait for a pipe, and write a journal beside a device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # it is not there, or cannot be looked at: what opens it says so
+        return
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no file but a device or a pipe"
+        raise StoreUnwritable(f"{path} is {what}: give --db the path of a file.")
+
+
 def _claim(path: Path) -> None:
     """Make the folder (0700 when it is new) and the file (0600) before SQLite would make them with the umask's mode.
 
@@ -166,8 +180,6 @@ def _claim(path: Path) -> None:
     """
     try:
         private_folder(path.parent)
-        if path.is_dir():
-            raise StoreUnwritable(f"{path} is a folder: give --db the path of a file.")
         if path.exists() and 0 < path.stat().st_size < SMALLEST:  # which SQLite would take for an empty one
             raise StoreUnreadable(f"{path} is not a grove-edge database: choose another --db.")
         if not path.exists():

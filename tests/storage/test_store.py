@@ -183,7 +183,7 @@ def test_processes_that_make_or_update_the_same_file_agree(
     ]
     told = [maker.communicate(timeout=120)[0] for maker in makers]
     assert told == ["8\n" * 20] * 3
-    kept = sorted(p.name for p in tmp_path.iterdir() if p.suffix != ".db")
+    kept = sorted(p.name for p in tmp_path.iterdir() if p.suffix not in (".db", ".db-wal", ".db-shm"))
     assert kept == sorted(f"{n}.db.before-{MIGRATIONS[1].__name__}" for n in range(20 if old else 0))
 
 
@@ -224,6 +224,21 @@ def test_a_new_file_that_somebody_reads_for_a_moment_is_waited_for(
 
 
 # --- refused --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("what", ["folder", "pipe", "device"])
+def test_what_is_no_file_is_refused_and_left_alone(what: str, read_only: bool, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    if what == "folder":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/null")
+    with pytest.raises(StoreUnwritable, match=r"is (a folder|no file but .*): give --db the path of a file"):
+        Store.open(path, read_only=read_only, space=SPACE)
+    assert [p.name for p in tmp_path.iterdir()] == ["memory.db"]
 
 
 def a_foreign_database(path: Path) -> None:
