@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from edge.agent import activities
 from edge.agent.phrases import spoken_time, to_you
 from edge.agent.question import Clause, understand, verbs_of
-from edge.agent.view import Scope, View
+from edge.agent.scope import Scope
+from edge.agent.view import View
 from edge.memory.hours import told
 from edge.retrieval.timegrammar import MONTHS
 from edge.retrieval.timephrase import Span, Zone
@@ -132,6 +134,10 @@ def _occurrence(view: View, phrase: str, scope: Scope) -> Item | None:
         wordings = (bare, f"eat {bare}", f"have {bare}", f"start {bare}")
     start, end = view.zone.day(view.zone.today)
     scopes = (scope,) if scope.named else (Scope(start, end, True), Scope())
+    if _COMES.match(bare) or _LEAVES.match(bare):
+        acts, thing = verbs_of(wordings[0])
+        if activities.meant(view, Clause(acts, thing, "", wordings[0])) is not None:
+            wordings = wordings[:1]  # being out has a name here: a door tells less
     for where in scopes:
         for wording in wordings:
             acts, thing = verbs_of(wording)

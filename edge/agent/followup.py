@@ -23,11 +23,14 @@ _WORD = re.compile(
     r"^(?P<w>how often|how many times|when|where|how long|on (?:which|what) days|which days)(?: (?:was|is) (?:it|that))?$",
     re.IGNORECASE,
 )
+_ACT = re.compile(r"^(?:did i )?(?P<v>\w+(?: (?:on|off|up|down|out|in))?) (?:it|them|that|those)(?P<p> (?:on|off|up|down|out|in|away|back))?$", re.I)  # fmt: skip
 _ORDINAL = re.compile(r"^(?:when )?(?:for )?(?:the )?(?P<o>first|last)(?: time)?$", re.IGNORECASE)
 _QUESTION = re.compile(
     r"^(?:when|where|what|which|who|why|how|did|do|does|have|has|had|is|are|was|were|can|could|will|would|at what|on which|on what)\b",
     re.IGNORECASE,
 )
+_MEAL = re.compile(r"^for (?:breakfast|lunch|dinner|supper)$", re.IGNORECASE)
+_MEAL_SAID = re.compile(r"\bfor (?:breakfast|lunch|dinner|supper)\b", re.IGNORECASE)
 _PRONOUN = re.compile(
     r"\b(?:it|them|that|those|this)\b(?=$|,| (?:last|first|down|back|away|again|today|yesterday|now|then)\b)", re.I
 )
@@ -68,8 +71,13 @@ def whole(text: str, zone: Zone, previous: Query) -> str:
         return text
     if (m := _ORDINAL.match(rest)) is not None and previous.clause.text:
         return f"When did I {m.group('o').lower()} {previous.clause.text}?"
+    if (m := _ACT.match(rest)) is not None and previous.clause.thing and previous.clause.text in previous.text:
+        act = f"{m.group('v')} {previous.clause.thing}{m.group('p') or ''}"
+        return previous.text.replace(previous.clause.text, act, 1)
     if (m := _WORD.match(rest)) is not None:
         return _asked(m.group("w").lower(), previous) or text
+    if (m := _MEAL.match(unsaid)) is not None and _MEAL_SAID.search(previous.text):
+        return _MEAL_SAID.sub(m.group(0), previous.text, count=1)
     changed = _instead(previous, re.sub(r"^(?:about|with|for) ", "", unsaid)) if unsaid else ""
     if not changed:
         return text

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "schedule", "which_place", "until", "who_said", "todo", "there", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup",
+    "schedule", "which_place", "until", "who_said", "todo", "there", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup", "average", "most_day", "more", "favourite", "mentioned", "talked_about",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -26,10 +26,10 @@ _ORD_END = r"(?: (?:for the )?(?P<ord2>last|first|most recently)(?: time)?)?"
 _TIME = r"(?:when|(?:at )?what time|(?:at )?what hour|(?:at )?what moment)(?: exactly| precisely)?"
 _DAYS = r"(?:(?:different|distinct|recorded|all) )*(?:days?|dates?)"
 _NEXT = r"(?:(?:next|then|right|just|immediately|directly|straight|shortly|straightaway) )*"
-_WHAT = r"(?:what|which|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))(?: else)?"
+_WHAT = r"(?:what|which|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move|recipe|dish|meal|job))(?: else)?"
 _WRITTEN = r"(?:note|sign|poster|label|notice|letter|page|paper|message|board|sticker|menu|card|screen|display|leaflet|ticket|receipt)"
 _SEE = r"(?:see|seen|saw|spot|spotted|notice|noticed|come across)"
-_THING = r"(?:what|which|(?:what|which)(?: was| is|'s) the|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move))"
+_THING = r"(?:what|which|(?:what|which)(?: was| is|'s) the|(?:what|which) (?:[\w-]+ )?(?:step|activity|action|thing|task|one|move|recipe|dish|meal|job))"
 _INGREDIENT = r"which of (?:these|the following) ingredients? (?:is|are|was|were)"
 
 _TABLE: tuple[tuple[Form, str], ...] = (
@@ -37,10 +37,20 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("session", rf"{_TIME} did i (?:start|begin|do|have|make|record) the (?:session|task|activity|recording|job|work|one)\b(?P<vp>.*§\d.*)"),
     ("session", r"(?:when|which|what|the|a|that)\b.*\b(?:session|recording|day|outing|visit)\b.*\b(?:describe[ds]?|summari[sz]ed?|like this|in which|where|about)\b(?P<vp>.*§\d.*)"),
     ("session", rf"{_TIME} was the (?:session|task|recording|activity)\b(?P<vp>.+)"),
+    # comparing
+    ("average", rf"(?:on average,? )?how (?:many times|often)(?: on average)?(?: (?:a|per|each|every) day)?,? (?:on average )?(?:do|did|have) {_I} (?P<vp>.+?)(?P<unit> (?:a|per|each|every) day|,? on average)(?: on average)?"),
+    ("average", rf"on average,? how (?:many times|often)(?: (?:a|per|each|every) day)? (?:do|did|have) {_I} (?P<vp>.+)"),
+    ("average", rf"(?:on average,? )?how many times (?:a|per|each|every) day (?:on average )?(?:do|did|have) {_I} (?P<vp>.+)"),
+    ("most_day", rf"(?:on )?(?:which|what) days? {_AI} (?P<vp>.+?) (?:the )?(?P<unit>most|least)(?: often| frequently| times)?"),
+    ("most_day", r"(?:on )?(?:which|what) day (?:had|saw) the (?P<unit>most|fewest) (?P<vp>.+)"),
+    ("more", rf"(?:did|have) {_I} (?P<vp>.+?) (?P<unit>more|less)(?: often| frequently)? ?(?P<ord>than|or)?"),
+    ("favourite", rf"what (?:do|did|have) {_I} (?P<vp>(?:cook|make|prepare|bake|do|made|cooked|done)\b.*?) (?:the )?most(?: often| frequently)?"),
+    ("favourite", rf"what do {_I} (?:most often|usually|mostly|normally) (?P<vp>(?:cook|make|prepare|bake)\b.*)"),
     # days and counts
     ("days_since", rf"how (?:many days|long) (?:ago|back)(?: was it(?: that)?| is it(?: that)?)? {_AI} ?(?:{_ORD} )?(?P<vp>.+?){_ORD_END}"),
     ("days_since", rf"how (?:many days|long) (?:is it|has it been|has passed|have passed|passed|is it now|went by|have gone by)(?: now)? since (?:the last time )?{_AI} (?:last )?(?P<vp>.+)"),
     ("days_since", rf"how (?:many days|long)(?: ago)? (?:is|was) (?:it|the last time) (?:that |since )?{_AI} (?:last )?(?P<vp>.+)"),
+    ("days_since", rf"how (?:many days|long) since {_I} (?:have |had )?(?:last )?(?P<vp>.+)"),
     ("count_days", rf"(?:on |in )?how many (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b{_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: on)?"),
     ("days_without", rf"(?:on |in )?(?:which|what|the) (?:of )?(?:the |my |these )?{_DAYS}\b.*?\b(?:{_AI} (?:did )?(?:not|never)|(?:didn't|haven't|hadn't) {_I}|{_I} (?:didn't|haven't|hadn't)|(?:{_AI} )?(?:skip(?:ped)?|miss(?:ed)?|(?:went|go|gone) without|(?:fail|neglect)(?:ed)? to|(?:forget|forgot|forgotten) to)) (?:(?:have|had) )?(?P<vp>.+?)(?: at all| even once)?"),
     ("days_without", rf"(?:on )?(?:which|what|the) {_DAYS} (?:passed|went by|were there|go by)? ?without (?:me |my |{_I} )?(?:having |ever )?(?P<vp>.+?)(?: at all)?"),
@@ -65,12 +75,12 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("count", r"how many (?P<obj>.+?) (?:did|have) (?:i|we) (?P<verb>\w+(?: up| out| down| away| off| on)?)(?: in (?:all|total)| so far)*"),
     # procedures
     ("wrong", r"(?:what|where|did anything|was anything|which|was there)\b.*?(?:went wrong|go wrong|was wrong|(?:i )?(?:do|did|done|get|got) wrong|mistakes?|errors?|slips?)\b(?: (?:did i make|i made|was made|happened|occurred|have i made|was there|was it|i|when|while|at|in|with|during|on|for))*(?: the)?(?: step)?\b(?P<vp>.*)"),
-    ("order", r"(?:which|what)(?: one)?(?: of (?:these|the two|them))?(?: (?:things|steps|two))?,? ?(?:thing |step |one |activity )?(?:did i|was|came|happened|have i|i)? ?(?:do|did|start|started|begin|began|done|come|happen)? ?(?:first|earlier|sooner)(?: of all)?,?[:,]? (?P<alts>.+ or .+)"),
+    ("order", r"(?:which|what)(?: one)?(?: of (?:these|the two|them))?(?: (?:things|steps|two))?,? ?(?:thing |step |one |activity )?(?:did i|was|came|happened|have i|i)? ?(?:do|did|start|started|begin|began|done|come|happen|make|made|have|had|eat|cook|use|see|take|visit)? ?(?:first|earlier|sooner)(?: of all)?,?[:,]? ?,? ?(?P<alts>.+ or .+)"),
     ("order", r"did i first (?P<alts>.+ or .+)"),
     ("order", r"did i (?P<alts>.+ or .+?) (?:first|earlier)"),
     ("before_than", rf"did {_I} (?P<a>.+?) (?P<ord>before|after) (?:{_I} )?(?P<b>.+)"),
-    ("next", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|turn to|go on to do|been) ?)*{_NEXT}after(?:wards)?\b(?P<vp>.*)"),
-    ("previous", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|been) ?)*{_NEXT}before(?:hand)?\b(?P<vp>.*)"),
+    ("next", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|turn to|go on to do|been|make|made|cook|cooked|prepare) ?)*{_NEXT}after(?:wards)?\b(?P<vp>.*)"),
+    ("previous", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|been|make|made|cook|cooked|prepare) ?)*{_NEXT}before(?:hand)?\b(?P<vp>.*)"),
     ("next", rf"{_THING} (?:came|comes|happened|follow(?:ed|s)|was|next|the next|thing|step|activity|action|{_I}|did|start(?:ed)?)(?: (?:came|comes|happened|follow(?:ed|s)|was|next|thing|step|activity|action|right|just|immediately|directly|did|{_I}|do|started?))* ?(?:after )(?P<vp>.+)"),
     ("previous", rf"{_THING} (?:came|comes|happened|preceded|was|the|last|thing|step|activity|action|{_I}|did|start(?:ed)?)(?: (?:came|comes|happened|was|last|previous|thing|step|activity|action|right|just|immediately|directly|did|{_I}|do|started?))* ?before (?P<vp>.+)"),
     ("next", r"what followed (?P<vp>.+)"),
@@ -91,6 +101,11 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("said_when", rf"{_TIME} (?:did|was it that|has) (?P<who>.+?) (?:tell|told|say|said|ask|asked|mention|mentioned|answer|answered|remark|reply|explain)(?: (?:to )?(?:me|us))?(?: that)?[:,]? ?(?P<vp>§\d)"),
     ("said_when", rf"{_TIME} (?:was|were) (?:i|we) (?P<who>)(?:told|asked)(?: that)?[:,]? ?(?P<vp>§\d)"),
     ("said_when", rf"{_TIME} (?:did|have) (?:i|we) (?P<who>)(?:hear|heard)(?: that)?(?: \w+ say)?[:,]? ?(?P<vp>§\d)"),
+    ("said_when", rf"{_TIME} (?:did|has|was it that) (?P<who>(?!i\b|we\b)[\w' ]+?) (?:{_ORD} )?(?:tell|told|say|said|ask|asked|mention|mentioned|warn|warned|remind|reminded|talk|speak)(?: (?:to )?(?:me|us))?(?: (?:that|about|of|to|whether|if))?,? (?P<vp>[^§]+)"),
+    ("mentioned", r"(?:did|has) (?P<who>(?!i\b|we\b)[\w' ]+?) (?:ever )?(?:say|said|mention|mentioned|tell|told|talk|speak)(?: (?:to )?(?:me|us))?(?: anything| something)?(?: (?:about|of))? (?P<vp>[^§]+)"),
+    ("talked_about", rf"what (?:did|have|had) {_I} (?:talk|talked|speak|spoken|chat|chatted)(?: (?:to|with) (?P<who>\w+))? about(?: (?:with|to) (?:\w+))?{_ORD_END}"),
+    ("said_what", r"what (?:was|is|were) the (?P<ord>last|first) (?:thing|words?|sentence)(?: that)? (?P<who>.+?) (?:said|told|asked)(?: (?:to )?(?:me|us))?(?P<vp>)"),
+    ("said_what", r"what (?:was|were|have) (?:i|we) (?:been )?told about (?P<vp>.+)"),
     ("now", r"(?:what(?:'s| is| does| am| are)|who(?:'s| is)) (?P<vp>(?:this|that|these|those|it|i (?:holding|doing|looking at|seeing|carrying)|in front of me|in my hands?|talking|speaking|happening|going on)\b.*)"),
     ("now", r"what (?P<vp>time is it|is the time|day is it|date is it|is the date|day is today|is today's date|do i have in my hands?)"),
     ("text", r"what (?:did|does|do|was|is) (?:(?:written|printed|shown|displayed) on )?(?P<obj>(?:the|that|this|my|a|an)\b.+?) (?:say|read|show|display|tell me|state)s?(?: when\b.*| at the (?:start|beginning|end)\b.*)?"),
@@ -111,7 +126,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("who_said", r"who (?:told|said|mentioned|informed|reminded|spoke|talked|asked|warned)(?: (?:to )?(?:me|us))?(?: something| anything)?(?: (?:about|that|of|to))? (?P<vp>[^\u00a7]+)"),
     # choices over procedures
     ("recipe_had", rf"{_INGREDIENT} (?P<not>not )?(?:used|in|part of|needed)(?: in| for| to make)? (?P<vp>.+)"),
-    ("step_when", r"when did i (?:perform|do|carry out) (?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>(?!§).+)"),
+    ("step_when", r"when did i (?:perform|carry out|do (?=(?:the )?(?:step|prep)\b)) ?(?:the )?(?P<prep>prep(?:aration)? for |prepare )?(?:the )?(?:step )?(?P<vp>(?!§).+)"),
     ("step_when", r"which of (?:these|the following) time segments? (?:belongs?|corresponds?|matches)(?: to)? (?:the )?(?P<vp>.+)"),
     ("step_when", r"when was (?:the )?(?:ingredient )?(?P<vp>.+? (?:added|put) to .+)"),
     # everyday
@@ -136,7 +151,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
     ("when", rf"{_TIME} was (?!(?:the|my|our|a|an) [\w-]+$)(?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
     ("schedule", r"(?:when|(?:at |on )?what (?P<unit>time|day|date)|(?:on |at )?which (?P<unit2>day|date|time)) (?:exactly )?(?:is|are|was|were|does|do|did|will|should|must) (?P<vp>(?:the|my|our|this|that|a|an|today's|tomorrow's|next)\b(?! (?:last|first|latest|earliest|most recent) time\b)[^\u00a7]+)"),
-    ("objects", rf"(?:what|which)(?: all| else| things?| food| [\w-]+)? (?:did|have|had) i (?:{_ORD} )?(?P<vp>(?!do\b|done\b|doing\b|say\b|said\b|start\b|make of\b|perform\b|learn\b|think\b)\w+(?: (?:in|into|on|onto|from|out of|off|under|to|up|down|away|out|back) ?(?:(?:the|my|a) .+)?)?){_ORD_END}"),
+    ("objects", rf"(?:what|which)(?: all| else| things?| food| [\w-]+)? (?:did|have|had) i (?:{_ORD} )?(?P<vp>(?!do\b|done\b|doing\b|say\b|said\b|start\b|make of\b|perform\b|learn\b|think\b)\w+(?: for (?:breakfast|lunch|dinner|supper)| (?:in|into|on|onto|from|out of|off|under|to|up|down|away|out|back) ?(?:(?:the|my|a) .+)?)?){_ORD_END}"),
+    ("objects", r"(?:what|which [\w-]+) (?:was|were) (?:i|we) (?P<vp>(?:cooking|making|preparing|baking)(?: for (?:breakfast|lunch|dinner|supper))?)"),
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
     ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),
     ("did", rf"(?:is it true that |whether |if ){_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: at all| yet)?"),

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edge.agent.view import SHORT_US, Scope, View
+from edge.agent.scope import Scope
+from edge.agent.view import SHORT_US, View
 from edge.retrieval import words
 from storage.records import Item, ItemKind
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
+from edge.agent import activities
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
 from edge.agent.rules_life import day
-from edge.agent.view import Scope, View, label_of
+from edge.agent.scope import Scope
+from edge.agent.view import View, label_of
 from edge.retrieval import timephrase, words
 from storage.lookup import all_words
 from storage.records import Item
@@ -30,10 +32,17 @@ def during(view: View, q: Query) -> Draft | None:
     if not scope.named:
         return None
     low, high = _widened(q, scope)
+    point = next((s for s in q.spans if s.kind == "point"), None) if q.recording is None else None
     items = view.snap.trace.items(("event", "caption"), low, high, 400)
     view.calls += 1
     if q.choices:
         return _best_choice(q, items, view)
+    if not items or (point is not None and not q.choices and all(i.kind == "event" for i in items)):
+        under_way = activities.at(view, point.start) if point is not None else []
+        if under_way:
+            names = list(dict.fromkeys(w.begin.object for w in under_way))
+            said = f"{sentence(' and '.join(names[:3]))}, since {spoken_time(view, under_way[0].begin.t)}."
+            return Draft("text", names[0], said, proof([w.begin for w in under_way]), 0.8)
     if not items:
         return Draft("text", None, "I don't know: nothing was recorded then.", confidence=0.4)
     if (low is None or high is None or high - low > LONG) and (told := day(view, q)) is not None:

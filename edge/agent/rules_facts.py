@@ -9,8 +9,9 @@ from edge.agent.draft import Draft, proof
 from edge.agent.heard import Heard
 from edge.agent.phrases import sentence, spoken_day, spoken_time
 from edge.agent.question import Query
+from edge.agent.scope import Scope
 from edge.agent.spans import answer_words
-from edge.agent.view import Scope, View
+from edge.agent.view import View
 from edge.retrieval import timephrase, words
 from edge.retrieval.evidence import Evidence
 from edge.retrieval.skills import Skills
@@ -18,6 +19,7 @@ from edge.retrieval.timephrase import Zone
 
 SURE = 0.7  # trust from which what was said is taken as the answer
 FAINT = 0.4  # covering less of the question than this, the words alone may have missed what was meant
+SHOWN = 0.5  # a caption that holds no more of the question shows another thing
 DATED = 0.45  # the same for dates: a wrong person is rarer there, and the date is the utterance's own
 
 
@@ -36,9 +38,13 @@ def lookup(view: View, q: Query) -> Draft:
     evidence = _evidence(ranked)
     if found[0].coverage < FAINT:
         evidence = (*evidence[:3], *_alike(view, q)[:2], *evidence[3:])
-    if re.match(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", q.text, re.IGNORECASE):
+    if _DATE.match(q.text):
         if best is not None and trust >= DATED:
             return _dated(view, q, best, evidence, trust)
+    elif _WHETHER.match(q.text):
+        asked = set(words.content(q.text)) - {words.key(p) for p in people} - {words.key("ever")}
+        if best is not None and people and (yes := _yes(view, best, asked)) is not None:
+            return yes
     elif best is not None and trust >= SURE:
         value = _extracted(q, best)
         if value:
@@ -47,6 +53,27 @@ def lookup(view: View, q: Query) -> Draft:
     nearest = ranked[0].item
     said = f'I don\'t know. The nearest I have is {spoken_time(view, nearest.t)}: "{_short(nearest.text)}"'
     return Draft("text", None, said, evidence, 0.2)
+
+
+def own_words(view: View, q: Query) -> Draft | None:
+    """The day of what was not seen, but of which the wearer told in words that hold most of the question's."""
+    if not view.snap.lookup.speakers():
+        return None
+    found = lookup(view, q)
+    return found if found.kind == "date" and found.value is not None and found.confidence >= SURE / 1.5 else None
+
+
+def _yes(view: View, best: Heard, asked: set[str]) -> Draft | None:
+    """Whether somebody did something: yes where their own words say all of it; a look-up knows no "no"."""
+    if best.item.kind != "speech" or _share(asked, told(best.item.text)) < 1 or _DENIED.search(best.item.text):
+        return None
+    said = f'Yes: "{_short(best.item.text)}", {spoken_time(view, best.item.t)}.'
+    return Draft("yes_no", "yes", said, _evidence([best]), 0.7)
+
+
+_DATE = re.compile(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:not|never|no|nobody|without|\w+n't)\b", re.IGNORECASE)
+_WHETHER = re.compile(r"^(?:did|do|does|has|have|had|is|was|are|were|can|could|will|would)\b", re.IGNORECASE)
 
 
 def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tuple[Heard | None, float]:
@@ -64,6 +91,8 @@ def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tup
     if not own:
         return None, 0.0
     best = max(own[:4], key=lambda h: h.score * (0.4 + _share(asked, told(h.item.text))))
+    if best.item.kind == "caption" and not _DATE.match(q.text) and _share(asked, best.item.text) <= SHOWN:
+        return best, 0.0  # what was shown answers only what it shows
     trust = _share(asked, told(best.item.text)) + 0.5 * _share(
         asked, best.item.text, best.before.text if best.before else ""
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-from edge.agent import rules_told
+from edge.agent import activities, rules_told
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import sentence, spoken_time
-from edge.agent.question import Clause, Query
-from edge.agent.view import Scope, View, label_of
+from edge.agent.question import Clause, Query, verbs_of
+from edge.agent.rules_sessions import MEALS
+from edge.agent.scope import Scope
+from edge.agent.view import View, label_of
 from edge.retrieval import words
 from edge.retrieval.evidence import of_episode
 from storage.lookup import all_words
@@ -67,6 +69,11 @@ def objects(view: View, q: Query) -> Draft | None:
     clause = q.clause
     if not clause.acts:
         return None
+    made = _made(view, clause, scope)
+    if made is not None and not q.ordinal:
+        names = list(dict.fromkeys(i.object for i in made))
+        said = f"{', '.join(names[:8])}{f' and {len(names) - 8} others' if len(names) > 8 else ''}."
+        return Draft("text_list", names[:40], sentence(said), proof(spread(made)), 0.85)
     found = _with_place(view, clause, scope) if clause.thing else _acted_on(view, clause, scope)
     if not found:
         return None
@@ -76,6 +83,29 @@ def objects(view: View, q: Query) -> Draft | None:
     names = list(dict.fromkeys(n for n, _ in found))
     shown = ", ".join(names[:8]) + (f" and {len(names) - 8} other things" if len(names) > 8 else "")
     return Draft("text_list", names[:40], f"{sentence(shown)}.", proof(spread([i for _, i in found])), 0.8)
+
+
+_MEAL = re.compile(
+    r"^(?P<vp>.+?) (?:for|at|as) (?:a |my |our |the )?(?P<meal>breakfast|lunch|dinner|supper)$", re.IGNORECASE
+)
+
+
+def _made(view: View, clause: Clause, scope: Scope) -> list[Item] | None:
+    """What was cooked or made by name, at the hours of a meal where one was said; None where nothing was."""
+    m = _MEAL.match(clause.text)
+    text = m.group("vp") if m else clause.text
+    acts, thing = verbs_of(text)
+    plain = Clause(
+        acts, thing or "meal", "", text
+    )  # "what did I make" asks for what was cooked where dishes have names
+    which = activities.meant(view, plain) if activities.cooking(acts, thing) else None
+    if which is None:
+        return None
+    items = activities.occurrences(view, which, scope)
+    if m is not None:
+        low, high = MEALS[words.key(m.group("meal"))]
+        items = [i for i in items if low <= view.zone.local(i.t).hour < high]
+    return items or None
 
 
 def _acted_on(view: View, clause: Clause, scope: Scope) -> list[tuple[str, Item]]:

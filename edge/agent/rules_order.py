@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
+from edge.agent import activities
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import act_done, spoken_time
-from edge.agent.question import Clause, Query
-from edge.agent.view import Scope, View, label_of
+from edge.agent.question import Clause, Query, verbs_of
+from edge.agent.scope import Scope
+from edge.agent.view import View, label_of
 from edge.retrieval import words
 from storage.records import Item, ItemKind
 
@@ -29,7 +32,7 @@ def before(view: View, q: Query) -> Draft | None:
 
 def _beside(view: View, q: Query, *, forward: bool) -> Draft | None:
     scope = view.scope(q)
-    anchors = _anchors(view, q.clause, scope)
+    anchors = _activities(view, q, scope) or _anchors(view, q.clause, scope)
     if not anchors:
         return None
     best: tuple[float, Item, Item, str] | None = None
@@ -64,6 +67,21 @@ def _anchors(view: View, clause: Clause, scope: Scope) -> list[Item]:
         ]
         return captions or starts or exact or [i for _, i in view.alike(clause.quote, scope, least=0.75)[:1]]
     return view.occurrences(clause, scope)
+
+
+_OF_KIND = re.compile(r"^(?:what|which)(?: was the| is the)?(?: last| next| previous)? (?:task|recipe|activity|meal|dish|job|session)s?\b|\bi (?:make|cook|prepare)\b", re.I)  # fmt: skip
+
+
+def _activities(view: View, q: Query, scope: Scope) -> list[Item]:
+    """The activities of that name, where it is an activity that is asked for: its neighbours are others."""
+    text = re.sub(r"^(?:the|my|our|a|an|i|we) ", "", q.clause.text, flags=re.IGNORECASE)
+    if q.clause.quote or not text or not _OF_KIND.search(q.text):
+        return []
+    acts, thing = verbs_of(text)
+    for clause in (Clause(acts, thing, "", text), Clause(((words.key("do"), ""),), text, "", text)):
+        if (which := activities.meant(view, clause)) is not None:
+            return activities.occurrences(view, which, scope)
+    return []
 
 
 def _neighbours(view: View, anchor: Item, scope: Scope, forward: bool) -> list[Item]:

@@ -9,7 +9,8 @@ from edge.agent import rules_seen, rules_told
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time, to_you
 from edge.agent.question import Query
-from edge.agent.view import Scope, View
+from edge.agent.scope import Scope
+from edge.agent.view import View
 from edge.retrieval import words
 from storage.lookup import all_words, any_words
 from storage.records import Item

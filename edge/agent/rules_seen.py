@@ -11,7 +11,8 @@ import re
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time, to_you
 from edge.agent.question import Query
-from edge.agent.view import Scope, View
+from edge.agent.scope import Scope
+from edge.agent.view import View
 from edge.retrieval import kinds, sights, words
 from edge.retrieval.evidence import of_entity
 from storage.records import Item, SeenEntity

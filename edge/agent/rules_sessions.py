@@ -17,7 +17,7 @@ from storage.lookup import Stretch
 
 K1, B = 4.0, 0.7  # a session is long: how often a word comes in it tells more than in a sentence
 MEAL_BONUS = 1.5
-_MEALS = {
+MEALS = {  # the hours of a meal
     words.key(m): hours
     for m, hours in {"breakfast": (5, 11), "lunch": (11, 16), "dinner": (17, 23), "supper": (17, 23)}.items()
 }
@@ -92,8 +92,8 @@ def _scores(view: View, runs: Sequence[Stretch], times: dict[str, list[int]]) ->
             i = bisect_right(starts, t) - 1
             if i >= 0 and t <= runs[i].t_end:
                 counts[i] += 1
-        if key in _MEALS:
-            low, high = _MEALS[key]
+        if key in MEALS:
+            low, high = MEALS[key]
             for i, start in enumerate(starts):
                 scores[i] += MEAL_BONUS * (low <= view.zone.local(start).hour < high)
         if not counts:

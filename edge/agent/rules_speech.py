@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 
+from edge.agent import rules_facts
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import sentence, spoken_time
 from edge.agent.question import Query
-from edge.agent.statements import spoken, topic_of
-from edge.agent.view import Scope, View
+from edge.agent.scope import Scope
+from edge.agent.statements import COVERED, spoken, topic_of
+from edge.agent.talks import PAUSE_US, conversations
+from edge.agent.view import View
 from edge.retrieval import words
+from edge.retrieval.evidence import of_episode
 from storage.records import Item
 
+CLEAR = 0.75  # share of a topic's words in what was said from which it was that topic
 _ANYONE = frozenset(
     ("someone", "somebody", "anyone", "anybody", "they", "people", "it", "he", "she", "the other person")
 )
@@ -38,7 +43,8 @@ def known_speaker(view: View, who: str) -> bool:
     """Was anybody of that name heard?  "the other person" is the speaker "other"."""
     name = words.plain(who).removeprefix("the ").removeprefix("my ")
     return (
-        name in _ANYONE
+        not name
+        or name in _ANYONE
         or name in _WEARER
         or name.split(" ")[-1] in _OTHERS
         or any(
@@ -59,8 +65,16 @@ def _said(view: View, quote: str, scope: Scope) -> list[Item]:
 def said_when(view: View, q: Query) -> Draft | None:
     """When somebody said these words."""
     scope = view.scope(q)
-    found = _said(view, q.clause.quote, scope)
+    found = _said(view, q.clause.quote, scope) if q.clause.quote else []
     theirs = [i for i in found if _by(view, i, q.speaker)] or found
+    if not q.clause.quote:
+        if not known_speaker(view, q.speaker):
+            return None
+        told = [s for asking in (False, True) for s in spoken(view, topic_of(q.clause.text), scope, questions=asking)]
+        most = max((s.covered for s in told if _by(view, s.item, q.speaker)), default=0.0)
+        theirs = sorted((s.item for s in told if s.covered == most and _by(view, s.item, q.speaker)), key=lambda i: i.t)
+        if theirs and (most < CLEAR or len({i.id for i in theirs}) > 8):
+            return None
     if not theirs:
         return Draft("time", None, "I don't know: I have not heard that.", confidence=0.4)
     item = theirs[0] if q.ordinal == "first" else theirs[-1]
@@ -95,14 +109,29 @@ def reply(view: View, q: Query) -> Draft | None:
     return Draft("text", value, f'{sentence(other.speaker)} answered: "{other.text}"', proof([other, item]), 0.9)
 
 
-def _said_about(view: View, q: Query) -> Draft | None:
-    """What a voice without a name said about something: the newest statement of its that speaks of it."""
-    name = words.plain(q.speaker).removeprefix("the ")
-    if name not in _ANYONE | _WEARER and name.split(" ")[-1] not in _OTHERS:
+def mentioned(view: View, q: Query) -> Draft | None:
+    """Did somebody speak of something: yes with their words, or no where they were heard at all."""
+    if not known_speaker(view, q.speaker):
         return None
+    scope, topic = view.scope(q), topic_of(q.clause.text)
+    for asking in (False, True):
+        for told in spoken(view, topic, scope, questions=asking):
+            if _by(view, told.item, q.speaker) and told.covered >= CLEAR:
+                said = f'Yes, {spoken_time(view, told.item.t)}: "{told.text}"'
+                return Draft("yes_no", "yes", said, proof([told.item]), 0.8)
+    return Draft("yes_no", "no", "No, not in what I have heard.", confidence=0.6)
+
+
+def _nameless(who: str) -> bool:
+    name = words.plain(who).removeprefix("the ")
+    return name in _ANYONE | _WEARER or name.split(" ")[-1] in _OTHERS
+
+
+def _said_about(view: View, q: Query) -> Draft | None:
+    """What somebody said about something: the statement of theirs that speaks of it most, of equals the newest."""
     asking = re.search(r"\bask", q.text, re.IGNORECASE) is not None
     for told in spoken(view, topic_of(q.clause.text), view.scope(q), questions=asking):
-        if _by(view, told.item, q.speaker):
+        if _by(view, told.item, q.speaker) and (told.covered >= COVERED or _nameless(q.speaker)):
             said = f'"{told.item.text}", {spoken_time(view, told.item.t)}.'
             return Draft("text", told.item.text, said, proof([told.item]), 0.8)
     return None
@@ -114,17 +143,18 @@ def said_what(view: View, q: Query) -> Draft | None:
         return None
     scope = view.scope(q)
     about = q.clause.text
-    if words.content(about) and (found := _said_about(view, q)) is not None:
-        return found
-    if words.content(about):
-        return None  # a look-up reads it better: it weighs rare words and the speaker
+    if words.content(about) and (not q.speaker or _nameless(q.speaker)):
+        return _said_about(view, q)
+    if words.content(about):  # a look-up reads it better: it weighs rare words and the speaker
+        found = rules_facts.lookup(view, q)
+        return found if found.value is not None else _said_about(view, q) or found
     point = next((s for s in q.spans if s.kind == "point"), None)
     low, high = (point.start - 5_000_000, point.end + 30_000_000) if point else (scope.start, scope.end)
     heard = [i for i in view.snap.lookup.newest(("speech",), low, high, 2000)[::-1] if _by(view, i, q.speaker)]
     view.calls += 1
     if not heard:
         return Draft("text", None, "I don't know: I heard nothing then.", confidence=0.3)
-    item = heard[0] if point else heard[-1]
+    item = heard[0] if point or q.ordinal == "first" else heard[-1]
     return Draft(
         "text",
         item.text,
@@ -132,3 +162,21 @@ def said_what(view: View, q: Query) -> Draft | None:
         proof([item]),
         0.8,
     )
+
+
+def talked_about(view: View, q: Query) -> Draft | None:
+    """What a conversation was about: the subjects of its episodes; of several the last (or, when asked, the first)."""
+    found = conversations(view, q.speaker, view.scope(q))
+    if not found:
+        return None
+    item = found[0] if q.ordinal == "first" else found[-1]
+    view.calls += 1
+    episodes = [e for e in view.snap.episodes.between(item.t, item.t + PAUSE_US, 20) if e.subject]
+    if not episodes:  # the episode is still under way: how it went on so far
+        spoken_then = view.snap.trace.items(("speech",), item.t, item.t + PAUSE_US, 400)
+        told = [i for i in spoken_then if len(words.content(i.text)) > 4][:2]
+        said = f"{sentence(spoken_time(view, item.t))}, it went like this: " + " ".join(f'"{i.text}"' for i in told)
+        return Draft("text", " ".join(i.text for i in told), said, proof(told), 0.5) if told else None
+    subjects = list(dict.fromkeys(e.subject for e in episodes))
+    said = f"{sentence(spoken_time(view, item.t))}: {'; '.join(subjects[:3])}."
+    return Draft("text", "; ".join(subjects[:3]), said, tuple(of_episode(e) for e in episodes[:5]), 0.7)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import date
 from statistics import median
 
-from edge.agent import rules_seen, rules_told
+from edge.agent import activities, rules_facts, rules_seen, rules_told
 from edge.agent.draft import Draft, proof, spread
 from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
 from edge.agent.question import Query
 from edge.agent.rules_sessions import session
-from edge.agent.view import Scope, View, label_of, seeing
+from edge.agent.scope import Scope
+from edge.agent.view import View, day_of, label_of, seeing
 from edge.retrieval import words
 from edge.retrieval.skills import once
+from edge.retrieval.timephrase import Us
 from storage.records import Item
 
 NEVER = "never"
+WHOLE_DAY: Us = 72_000_000_000  # 20 hours: a scope as long is days, not a part of one
 LATELY = 40  # of the times of one thing, the newest: enough for the last and its proof
 _OF_EVENT = re.compile(
     r"\b(?:when|what time|what day) was (?:the|my|our)\b", re.IGNORECASE
@@ -39,6 +42,8 @@ def when(view: View, q: Query) -> Draft | None:
             return None
         if _OF_EVENT.search(q.text) and not q.ordinal and (told := rules_told.schedule(view, q)) is not None:
             return told
+        if (own := rules_facts.own_words(view, q)) is not None:
+            return own
         return Draft(
             "time",
             NEVER,
@@ -87,7 +92,8 @@ def _days(view: View, q: Query) -> tuple[dict[str, Item], Scope]:
     return found, scope
 
 
-def _recorded(view: View, scope: Scope) -> list[str]:
+def recorded_days(view: View, scope: Scope) -> list[str]:
+    """The local days on which anything was recorded within a scope."""
     days = [d.isoformat() for d in view.snap.lookup.days()]
     if scope.start is not None and scope.start > -(2**60):
         low = view.zone.local(scope.start).date().isoformat()
@@ -108,7 +114,7 @@ def days_with(view: View, q: Query) -> Draft | None:
 
 def days_without(view: View, q: Query) -> Draft | None:
     found, scope = _days(view, q)
-    rest = [d for d in _recorded(view, scope) if d not in found]
+    rest = [d for d in recorded_days(view, scope) if d not in found]
     said = f"On {spoken_days(rest)}." if rest else "There is no such day: it was on every recorded day."
     return Draft("date_list", rest, said, proof(spread(list(found.values()))), 0.9)
 
@@ -116,7 +122,7 @@ def days_without(view: View, q: Query) -> Draft | None:
 def count_days(view: View, q: Query) -> Draft | None:
     found, scope = _days(view, q)
     if q.negated:
-        rest = [d for d in _recorded(view, scope) if d not in found]
+        rest = [d for d in recorded_days(view, scope) if d not in found]
         return Draft("count", len(rest), f"On {len(rest)} recorded days.", proof(spread(list(found.values()))), 0.9)
     if not found and not q.clause.acts and not q.clause.quote:
         return None
@@ -137,22 +143,28 @@ def days_since(view: View, q: Query) -> Draft | None:
 def usual_time(view: View, q: Query) -> Draft | None:
     """The median over days of each day's first time, as local clock time."""
     firsts: dict[str, tuple[int, Item]] = {}
+    shift = 12 * 3600 if activities.nightly(q.clause) else 0  # bedtime goes around midnight: a night is no new day
     for item in view.occurrences(q.clause, view.scope(q)):
-        minute = (item.t // 1_000_000 + item.offset_s) % 86_400 // 60
-        firsts.setdefault(view.days([item])[0], (minute, item))
+        local = item.t // 1_000_000 + item.offset_s - shift
+        firsts.setdefault(day_of(local * 1_000_000, 0), (local % 86_400 // 60, item))
     if not firsts:
         return Draft("clock", None, "I don't know: I have not seen it yet.", confidence=0.5)
     middle = int(median(m for m, _ in firsts.values()))
     # Proof: the days nearest to the median, those that show the habit best.
     near = sorted(firsts.values(), key=lambda f: (abs(f[0] - middle), f[1].t))
+    middle = (middle + shift // 60) % 1440
     said = f"Usually at about {clock_of(middle)}, judging by {len(firsts)} day{'' if len(firsts) == 1 else 's'}."
     return Draft("clock", clock_of(middle), said, proof(i for _, i in near[:5]), 0.9 if len(firsts) > 2 else 0.5)
 
 
 def duration(view: View, q: Query) -> Draft | None:
-    """How long: from each beginning to its end (a "finished" mark, else the next thing of its kind)."""
+    """How long: an activity by its name in all over a time that was named, else its last time; a step from its beginning
+    to its end (a "finished" mark, else the next thing of its kind).
+    """
     scope = view.scope(q)
     clause = q.clause
+    if (which := activities.meant(view, clause)) is not None:
+        return _went_on(view, q, which, scope)
     starts = view.occurrences(clause, scope)
     if not starts and clause.quote:
         starts = [i for _, i in view.alike(clause.quote, scope, least=0.8)[:1]]
@@ -162,13 +174,43 @@ def duration(view: View, q: Query) -> Draft | None:
     end = _end_of(view, item, scope)
     if end is None:
         return Draft("seconds", None, "I don't know when it ended.", proof([item]), 0.3)
-    seconds = round((end.t - item.t) / 1_000_000)
-    unit = q.unit.rstrip("s")
-    value = seconds / {"minute": 60, "hour": 3600}.get(unit, 1)
-    value = round(value, 2) if unit in ("minute", "hour") else seconds
-    return Draft(
-        "seconds", value, f"{_spoken_length(seconds)}, beginning {spoken_time(view, item.t)}.", proof([item, end]), 0.9
+    marked = bool(clause.quote) or words.key((end.action or end.text).split(" ")[0]) in _ENDS
+    if not marked:  # what is no activity has no length: the next act says nothing of it
+        return Draft("seconds", None, f"I don't know: I saw it begin {spoken_time(view, item.t)}, not how long it went on.", proof([item, end]), 0.3)  # fmt: skip
+    return _length(q, end.t - item.t, f"beginning {spoken_time(view, item.t)}", [item, end])
+
+
+def _went_on(view: View, q: Query, which: activities.Meant, scope: Scope) -> Draft:
+    """The length of an activity: all its times in a scope that was named, cut to whole days."""
+    times = activities.went(view, which, scope, last=not scope.named and q.ordinal != "first")
+    if not times:
+        return Draft(
+            "seconds", None, f"I don't know: I have not seen that {_scope_words(q)}.".replace(" .", "."), confidence=0.3
+        )
+    if not scope.named or q.ordinal:
+        times = [times[0 if q.ordinal == "first" else -1]]
+    low = high = None
+    if scope.named and scope.start is not None and scope.end is not None and scope.end - scope.start >= WHOLE_DAY:
+        low, high = scope.start, scope.end  # a night belongs to no day: within a part of one nothing is cut off
+    spans = [(max(w.begin.t, low or w.begin.t), min(w.end, high or w.end, view.now)) for w in times]
+    union, reached = 0, 0
+    for begin, end in sorted(spans):
+        union += max(0, end - max(begin, reached))
+        reached = max(reached, end)
+    told = (
+        f"beginning {spoken_time(view, spans[0][0])}"
+        if len(spans) == 1
+        else f"in {len(spans)} times, the last {spoken_time(view, spans[-1][0])}"
     )
+    return _length(q, union, told, [i for w in times[-3:] for i in (w.begin, w.ended_by) if i is not None])
+
+
+def _length(q: Query, length: Us, told: str, items: list[Item]) -> Draft:
+    """A length in the unit that was asked for, seconds where none was."""
+    seconds = round(length / 1_000_000)
+    unit = q.unit.rstrip("s")
+    value = round(seconds / {"minute": 60, "hour": 3600}[unit], 2) if unit in ("minute", "hour") else seconds
+    return Draft("seconds", value, f"{_spoken_length(seconds)}, {told}.", proof(items), 0.9)
 
 
 def _end_of(view: View, item: Item, scope: Scope) -> Item | None:
@@ -197,11 +239,15 @@ def _ends(item: Item, wanted: str) -> bool:
 def _spoken_length(seconds: int) -> str:
     if seconds < 90:
         return f"{seconds} seconds"
-    return (
-        str(timedelta(seconds=seconds)) + " hours"
-        if seconds >= 5400
-        else f"{seconds // 60} minutes {seconds % 60} seconds"
-    )
+    minutes = round(seconds / 60)
+    if seconds < 5400:
+        return (
+            f"{minutes} minutes"
+            if seconds % 60 == 0 or minutes >= 10
+            else f"{seconds // 60} minutes {seconds % 60} seconds"
+        )
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} hour{'' if hours == 1 else 's'}" + (f" {minutes} minutes" if minutes else "")
 
 
 def _scope_words(q: Query) -> str:

@@ -13,8 +13,9 @@ from edge.agent import appointments, heard
 from edge.agent.draft import Draft, proof
 from edge.agent.phrases import clock_of, sentence, spoken_day, spoken_time, to_you
 from edge.agent.question import Query
+from edge.agent.scope import Scope
 from edge.agent.statements import Statement, spoken, topic_of, written
-from edge.agent.view import Scope, View
+from edge.agent.view import View
 from edge.retrieval import words
 from edge.retrieval.evidence import INSTANT_US, Evidence
 from edge.retrieval.timephrase import Zone

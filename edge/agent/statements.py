@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from edge.agent import boards
-from edge.agent.view import Scope, View
+from edge.agent.scope import Scope
+from edge.agent.view import View
 from edge.retrieval import words
 from storage.records import Item
 

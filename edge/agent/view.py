@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,7 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from edge.agent import activities
 from edge.agent.question import Clause, Query
+from edge.agent.scope import Scope
+from edge.agent.talks import talks
 from edge.retrieval import sights, words
 from edge.retrieval.timephrase import Us, Zone
 from storage.lookup import Stretch, all_words, phrase
@@ -31,20 +33,15 @@ SHORT_US = 4 * 3_600_000_000  # a stretch this short is read whole
 WORDS = 24  # words of a long text that are looked up
 OCCURRENCES = 1000  # of each
 SEEING = frozenset(words.key(w) for w in "see spot notice".split())
+_USING = frozenset(
+    words.act(w) for w in ("use", "operate", "run", "touch", "handle", "go to", "be at", "was at", "use up")
+)
+_LOOKING = frozenset(words.key(w) for w in "look see inspect watch notice spot".split())
 _SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "person wearing the camera"))
 _BEGINS = frozenset(
     words.key(w) for w in "start begin begins do work make making cook prepare perform have activity".split()
 )
 _ENDS = frozenset(words.key(w) for w in "finish finished end ends stop complete completed".split())
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """A stretch of time that a question is about, and whether it was named at all."""
-
-    start: Us | None = None
-    end: Us | None = None
-    named: bool = False
 
 
 class View:
@@ -154,7 +151,14 @@ class View:
                 if found := self.begun(events, clause):
                     return found
             return self.begun(self.named(clause.quote, scope.start, scope.end), clause)
+        if (met := talks(self, clause, scope)) is not None:
+            return met
+        which = activities.meant(self, clause)
+        if which is not None and which.ends:
+            return activities.occurrences(self, which, scope)
         terms = self.terms(clause)
+        if which is not None and all(activities.is_name(action) for action, _ in terms):
+            return activities.occurrences(self, which, scope)
         if terms:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
         if seeing(clause) and (seen := self.glimpses(clause.thing, scope)):
@@ -164,7 +168,7 @@ class View:
         )
         if named:
             return [i for i in self.begun(named, clause) if _within(i.t, scope)]
-        return self.described(clause.text, scope)
+        return self.begun(self.described(clause.text, scope), clause)
 
     def glimpses(self, thing: str, scope: Scope) -> list[Item]:
         """One item for each sighting of a thing, in time order: from the things listed, else from the captions."""
@@ -206,7 +210,17 @@ class View:
                         graded.append((grade, (action, thing)))
             if graded:
                 return _best_named(graded, literal, bare_counts=self._only_kind(asked, graded))
-        return []
+        return self._handled(asked) if all(a in _USING for a in clause.acts) else []
+
+    def _handled(self, asked: tuple[str, ...]) -> list[tuple[str, str]]:
+        """Anything done with a thing but looking at it: to use a knife is to take it, to cut with it, to wash it."""
+        return [
+            (action, thing)
+            for action in self.actions()
+            if words.act(action)[0] not in _LOOKING and not activities.is_name(action)
+            for thing in self.objects(action)
+            if words.thing_grade(asked, words.thing(thing)) >= 3
+        ]
 
     def _only_kind(self, asked: tuple[str, ...], graded: list[tuple[int, tuple[str, str]]]) -> bool:
         """Does a bare word ("board") mean the thing asked for ("chopping board")?  When there is no other kind of it."""

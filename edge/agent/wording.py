@@ -21,7 +21,27 @@ _DONE = (
 _SUBJECT = r"(?P<x>(?:the|my|our|a|an|any|some)\b[\w' -]+?)"
 _PEOPLE = r"(?:anybody|anyone|somebody|someone|people|any people)"
 
+_FEW = r"\w[\w'-]*(?: (?!did\b|was\b|is\b|i\b|we\b)\w[\w'-]*){0,3}"  # a thing in a few words
+_OPENS = r"(?P<v>open|close|shut|run|start|ring|go on|go off)(?:ed|d|s)?"
+
 _TABLE: tuple[tuple[str, str], ...] = (
+    # few words, and the thing before the question
+    (rf"(?:the |my |our )?(?P<x>{_FEW})(?: ?[-\u2013\u2014:,;?]+ ?| )(?:where|where is (?:it|that)|where are they)", r"where is my \g<x>"),
+    (r"where(?: ?[-\u2013\u2014:,;?]+ ?| )(?:the |my |our )?(?P<x>(?!is\b|are\b|was\b|were\b|did\b|do\b|have\b|has\b|on\b|can\b|could\b|might\b|had\b|exactly\b|in\b|else\b|will\b|does\b|should\b|must\b)[\w'-]+)", r"where is my \g<x>"),
+    (rf"(?P<x>(?:the |my |our )?{_FEW}) ?[-\u2013\u2014:,;?]+ ?(?P<q>(?:when|where|how often|how many times|did|have|on which days|which days)\b.* (?:did |have )?(?:i|we) .+?) (?:it|that|them)(?P<t>(?: (?:last|first|down|away|back))?)", r"\g<q> \g<x>\g<t>"),
+    (r"last time (?:that |when )?(?P<x>i .+)", r"when was the last time \g<x>"),
+    (r"(?:when|what time) (?:was|is|were) (?:my|our|the) (?P<o>last|first|latest) (?!time\b)(?P<x>[\w' -]+?)(?: of the day)?", r"when did i \g<o> have \g<x>"),
+    (rf"(?:my |our |the )?(?P<o>last|first|latest) (?!time\b|thing\b|one\b)(?P<x>{_FEW}?)(?: of the day)?(?: ?[-\u2013\u2014:,;]+ ?when)?", r"when did i \g<o> have \g<x>"),
+    # the wearer is left out
+    (rf"(?:when|what time|at what time) did (?P<x>(?:the|my|our) [\w -]+?) (?P<o>first |last ){_OPENS}", r"when did i \g<o>\g<v> \g<x>"),
+    (rf"(?:when|what time|at what time) did (?P<x>(?:the|my|our) [\w -]+?) {_OPENS} for the (?P<o>first|last) time", r"when did i \g<o> \g<v> \g<x>"),
+    (rf"(?P<q>how many times|how often) did (?P<x>(?:the|my|our) [\w -]+?) {_OPENS}", r"\g<q> did i \g<v> \g<x>"),
+    (rf"(?:was|were|has|have) {_SUBJECT} (?:been )?used(?: at all| yet)?", r"did i use \g<x>"),
+    # denied, with the question as a tag
+    (r"i (?:didn't|haven't|never|did not|have not|hadn't) (?P<x>.+?),? (?:did|have|had) i", r"did i \g<x>"),
+    (r"i (?!did\b|didn't|have\b|haven't|never|need\b|can\b|want\b|think\b|lost\b)(?P<x>.+?),? (?:(?:didn't|haven't) i|right|correct)", r"did i \g<x>"),
+    (r"(?P<q>(?:on )?(?:which|what) (?:recorded )?days) (?:did|have|had) (?:i|we) (?:have|had|do|make|made|take|taken|get|eat|eaten) no (?P<x>.+)", r"\g<q> did i not have \g<x>"),
+    (r"what (?:steps?|things?) did (?:i|we) (?:cook|make|prepare)(?P<x>.*)", r"what did i make\g<x>"),
     # who did it is left out, or it is said in another way
     (rf"(?P<q>how many times|how often|(?:on )?(?:which|what) (?:days|dates|day|date)) (?:was|were|has|have|did) {_SUBJECT} (?:been |get |got |being )?{_DONE}(?: on)?", r"\g<q> did i \g<v> \g<x>"),
     (rf"when (?:did|has|have|was|were) {_SUBJECT} (?P<o>last |first )?(?:get|got|been|be|being) {_DONE}", r"when did i \g<o>\g<v> \g<x>"),
@@ -69,7 +89,7 @@ _SHORT = re.compile(r"^(when|where|who|how|what|which)(?:'s|\u2019s) ", re.IGNOR
 
 def plain_wording(body: str) -> str:
     """The question in the wording its form knows; as it was when it is no such other wording."""
-    body = _SHORT.sub(r"\1 is ", body)
+    body = _SHORT.sub(r"\1 is ", re.sub(r"^whereabouts\b", "where", body, flags=re.IGNORECASE))
     for pattern, form in _WORDINGS:
         if (m := pattern.fullmatch(body)) is not None:
             told = m.expand(form)

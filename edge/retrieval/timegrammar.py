@@ -78,6 +78,9 @@ REL = re.compile(
     _RE,
 )
 OF_MONTH = re.compile(r"\bon the (?P<d>\d{1,2})(?:st|nd|rd|th)\b(?! of)", _RE)
+OF_DAY = re.compile(
+    r"(?<!time )(?<!hour )(?<!part )(?<!end )(?<!rest )\bof the day\b", _RE
+)  # "my first coffee of the day"
 NOW = re.compile(
     r"(?<!up to )(?<!until )(?<!till )\b(?:just now|right now|a moment ago|at the moment|now(?=\W*$))\b", _RE
 )

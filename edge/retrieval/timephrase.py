@@ -12,7 +12,21 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Literal, TypeAlias
 
-from edge.retrieval.timegrammar import AGO, AT, BETWEEN, DAY, DAYS, MONTHS, NOW, NUMBERS, OF_MONTH, PAST, POINT, REL
+from edge.retrieval.timegrammar import (
+    AGO,
+    AT,
+    BETWEEN,
+    DAY,
+    DAYS,
+    MONTHS,
+    NOW,
+    NUMBERS,
+    OF_DAY,
+    OF_MONTH,
+    PAST,
+    POINT,
+    REL,
+)
 
 Us: TypeAlias = int
 SpanKind: TypeAlias = Literal["day", "point", "range"]
@@ -107,6 +121,7 @@ def extract(text: str, zone: Zone) -> Found:
         (PAST, _past),
         (REL, _relative),
         (NOW, _now),
+        (OF_DAY, lambda m, z: _of_day(z.today, None, m.group(0), z)),
     ):
         position = 0
         while (m := pattern.search(text, position)) is not None:

@@ -16,8 +16,8 @@ _VOWEL = re.compile(r"[aeiouy]")
 _IRREGULAR = {
     form: base
     for base, forms in {
-        "take": "took taken", "eat": "ate eaten", "drink": "drank drunk", "make": "made", "do": "did done does",
-        "go": "went gone goes", "buy": "bought", "bring": "brought", "break": "broke broken", "begin": "began begun",
+        "take": "took taken", "eat": "ate eaten", "drink": "drank drunk", "make": "made", "do": "did done does doing",
+        "go": "went gone goes going", "buy": "bought", "bring": "brought", "break": "broke broken", "begin": "began begun",
         "give": "gave given", "get": "got gotten", "hang": "hung", "hold": "held", "keep": "kept", "say": "said",
         "tell": "told", "speak": "spoke spoken", "sleep": "slept", "wake": "woke woken", "write": "wrote written",
         "read": "readed", "throw": "threw thrown", "tear": "tore torn", "shake": "shook shaken", "sit": "sat",
@@ -40,7 +40,7 @@ _SAME = (
     "rubbish garbage trash", "hob cooker stove stovetop", "tap faucet", "cellphone smartphone mobile phone",
     "tv television telly", "couch sofa", "photo picture photograph", "mum mom mother", "dad father", "aubergine eggplant",
     "courgette zucchini", "coriander cilantro", "chilli chili chile", "yoghurt yogurt", "bike bicycle", "mug cup-mug",
-    "laptop notebook-computer", "kid child", "soya soy", "scissors scissor", "glasses spectacles eyeglasses",
+    "laptop notebook-computer", "kid child", "soya soy", "favorite favourite", "color colour", "gray grey", "scissors scissor", "glasses spectacles eyeglasses",
 )  # fmt: skip
 _SAME_PHRASES = (
     (re.compile(r"\b(?:cutting|chopping) boards?\b"), "chopping board"),
@@ -61,18 +61,18 @@ _NEAR_VERBS = (
     "put place set lay put-down leave set-down rest put-back lay-down",
     "throw throw-away discard dispose bin toss throw-out",
     "move take pick-up lift grab put put-down",
-    "remove take-off detach disassemble withdraw take-out pull-out unplug",
+    "remove take-off detach disassemble dismantle take-apart withdraw take-out pull-out unplug",
     "attach assemble insert mount fix put-on connect fit install",
     "tighten screw fasten screw-in", "loosen unscrew unfasten", "exchange change replace swap",
     "start do make work-on prepare have cook", "look inspect check examine look-at", "press push push-down",
-    "say tell mention remark", "drink sip", "eat have consume", "use operate", "turn rotate twist flip turn-over",
+    "say tell mention remark", "drink sip", "eat have consume", "use operate", "turn-on switch-on use", "brush clean", "turn rotate twist flip turn-over",
 )  # fmt: skip
 
 STOPWORDS = frozenset(
     """a an the of to my mine i me it its and or is was were are am be been being do did does done have has had having
     in on at by for from with as that this these those which what when where who whom whose why how we us our you your
     he him his she her they them their there then than so if not no any some all also just can could would should will
-    shall may might about into onto up down out off over under again one ones got get go""".split()
+    shall may might about into onto up down out off over under again ever one ones got get go""".split()
 )
 
 # What was moved was picked up: a general act that always counts as the narrower one asked for.

@@ -100,3 +100,39 @@ def wearer() -> Iterator[Wearer]:
     ])  # fmt: skip
     yield Wearer(store)
     store.close()
+
+
+@pytest.fixture(scope="module")
+def household() -> Iterator[Wearer]:
+    """Two days whose activities have names ("take shower", "leave house"), and a friend who talks."""
+    store = Store.open(None, space=EmbeddingSpace("test", DIM))
+    diary = Diary(store)
+
+    def activity(kind: str, name: str, begin: str, end: str) -> list[tuple[str, str, str]]:
+        return [
+            (begin, "act", f"start {kind}|{name}"), (begin, "cap", f"starts: {name}"),
+            (end, "act", f"finish {kind}|{name}"), (end, "cap", f"finished: {name}"),
+        ]  # fmt: skip
+
+    diary.write(1, "07:00", 90, [
+        *activity("activity", "sleeping", "07:00:05", "07:10"),
+        *activity("activity", "take shower", "07:15", "07:25"),
+        *activity("activity", "doing laundry", "07:30", "07:40"),
+        ("07:45", "act", "open|fridge"),
+        *activity("activity", "leave house", "08:00", "08:20"),
+        ("08:25", "Noor", "My bakery opens in May, and I will sell rye bread there."),
+        ("08:25:10", "wearer", "I went to the harbour festival last Saturday."),
+    ])  # fmt: skip
+    diary.write(1, "18:30", 30, [
+        *activity("recipe", "Lentil Soup", "18:30", "18:50"),
+        *activity("activity", "putting away laundry", "18:52", "18:55"),
+    ])  # fmt: skip
+    diary.write(2, "07:00", 40, [
+        *activity("activity", "take shower", "07:05", "07:10"),
+        *activity("activity", "take shower", "07:20", "07:24"),
+        ("07:30", "act", "wash|knife"),
+        ("07:32", "act", "open|fridge"),
+    ])  # fmt: skip
+    diary.write(2, "12:30", 20, [*activity("recipe", "Lentil Soup", "12:30", "12:35"), *activity("recipe", "Omelette", "12:36", "12:45")])  # fmt: skip
+    yield Wearer(store)
+    store.close()
