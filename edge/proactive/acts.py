@@ -80,8 +80,10 @@ def clauses(text: str) -> tuple[str, ...]:
         words = part.strip(' .!"').split()
         while len(words) > 1 and words[0].strip(",:") in _LEAD:
             words.pop(0)
+        if words and not (len(words) > 1 and _NAMED.match(words[1])):
+            words[0] = _as_does(words[0])
         if words:
-            found.append(" ".join((_as_does(words[0]), *words[1:])))
+            found.append(" ".join(words))
     return tuple(found)
 
 
@@ -104,6 +106,10 @@ def _as_does(word: str) -> str:
 
 _DOING = re.compile(
     r"^(?!(?:any|every|no|some|du)\w*thing|during|morning|evening|ceiling|building|string|spring|lightning|clothing)\w*[aeiouy]\w*ing$"
+)
+# What a thing is for is no doing: baking powder, a cutting board, the washing machine.
+_NAMED = re.compile(
+    r"^(?:powder|soda|tray|sheet|paper|boards?|machine|pan|bags?|shoes?|table|room|pools?|pad|cream|stick|glass(?:es)?|liquid|line|iron|oil|knife|needle|can|suit|lot|area|stone|tape|spoons?|cups?|jug|bowl|tool|hall|station|desk|light|rod|wheel)\b"
 )
 # Stems that end on a letter no verb ends on, or that belong to a common verb with a silent e.
 _DROPS_E = re.compile(

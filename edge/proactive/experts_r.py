@@ -15,7 +15,8 @@ from edge.proactive.alerts import speak
 from edge.proactive.experts import ROUTER, Screening, items_of, service
 from edge.proactive.following import Event, Following, Run
 from edge.proactive.leaving import going, signs
-from edge.proactive.procedures import Procedure, difference
+from edge.proactive.procedures import Difference, Procedure, difference
+from edge.proactive.wording import departs
 from storage.records import Service
 from storage.snapshot import Snapshot
 
@@ -132,7 +133,8 @@ class ProcedureExpert:
         steps = run.procedure.steps
         if event.fault is not None:
             return event.fault.error, _act(event.fault.remedy) or f"it says {_act(steps[event.step])}"
-        differs = difference(steps[event.step], event.text)
+        asked = steps[event.step]
+        differs = Difference(*departs(asked, event.text)) if event.described else difference(asked, event.text)
         if differs:
             done, asked = _phrase(differs.added, event.text), _phrase(differs.missing, steps[event.step])
             return (done or "Not quite", f"it says {asked}" if asked else f"it says {_act(steps[event.step])}")

@@ -9,13 +9,14 @@ from typing import Literal, TypeAlias
 
 from edge.clock import US
 from edge.proactive.procedures import KnownError, Procedure, sort_of
+from edge.proactive.wording import as_step, idle
 from edge.retrieval.words import content
 from storage.records import Item
 
 Happening: TypeAlias = Literal["step", "finished", "missing", "idle", "open"]
 
 PAUSE_US = 1800 * US  # after so long without a doing the procedure is over
-WAIT_US = 20 * US  # a step that was passed over may still be on its way for so long
+WAIT_US = 10 * US  # a step that was passed over may still be on its way for so long
 IDLE_US = 10 * US
 SURE = 0.6  # how well doings must fit to tell which procedure is under way
 POINT_US = 30 * US  # two steps that end so close together, none begun between them, want one word about what comes next
@@ -24,7 +25,6 @@ RECENT = 4
 MOSTLY = 1 / 2  # from this share of its steps on a procedure is under way in earnest
 MUDDLED = 1 / 3  # from this share of steps done late on, an order is not kept at all
 
-_LEAD = re.compile(r"^(?:the )?(?:camera )?(?:wearer|person|man|woman|he|she|i|they) ", re.IGNORECASE)
 _FINISHED = re.compile(r"^(?:finished|finishes|finish|completed|completes|done with):? ", re.IGNORECASE)
 _BEGINS = re.compile(
     r"^(?:start|starts|started|begin|begins|began)(?: the)?(?: recipe| task| procedure| activity| making| assembling| cooking| preparing|:)?",
@@ -37,7 +37,8 @@ class Event:
     """Something that happened to the procedure under way, at a perceived second.
 
     kind "step": step was begun; undone are steps that should have come before, late says that a step it should
-    precede was done already, fault is the known error that the doing is.  "finished": step ended.  "missing": undone were passed over and have not come since.
+    precede was done already, fault is the known error that the doing is, described that it was told as one who looks on
+    tells it.  "finished": step ended.  "missing": undone were passed over and have not come since.
     "idle": nothing was done for a while after step.  "open": the wearer goes, and undone are what could be done next.
     """
 
@@ -49,6 +50,7 @@ class Event:
     undone: tuple[int, ...] = ()
     late: bool = False
     fault: KnownError | None = None
+    described: bool = False
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class _Doing:
     t: int
     text: str
     ref: str
+    described: bool = False
 
 
 class Following:
@@ -146,15 +149,21 @@ class Following:
         told: dict[int, set[str]] = {}
         for item in items:
             if item.kind == "caption":
-                text = _LEAD.sub("", item.text.strip().rstrip("."))
-                found.append(_Doing(item.t, text, f"o{item.id}"))
+                text, described = as_step(item.text)
                 told.setdefault(item.t, set()).update(content(text))
+                if not (described and idle(text) and not self._asks(text)):
+                    found.append(_Doing(item.t, text, f"o{item.id}", described))
         for item in items:
             if item.kind == "event" and item.subject.lower() in self._wearer:
                 text = f"{item.action} {item.object}".strip()
                 if not set(content(text)) <= told.get(item.t, set()) or (_begins(text) and not told.get(item.t)):
                     found.append(_Doing(item.t, text, f"o{item.id}"))
         return sorted(found, key=lambda d: (d.t, not _FINISHED.match(d.text), not _begins(d.text)))
+
+    def _asks(self, text: str) -> bool:
+        """Whether a step of the procedure under way begins with the verb of a text ("Wait until it has cooled")."""
+        verb = content(text)[:1]
+        return self.run is not None and any(content(step)[:1] == verb for step in self.run.procedure.steps)
 
     def _take(self, doing: _Doing) -> list[Event]:
         named = self._named(doing.text)
@@ -192,8 +201,10 @@ class Following:
         found: list[Event] = []
         for doing in self._recent:
             found = self._begin(self.run, doing)
-        self.run.waiting.clear()  # how it began was not followed: its order is not held against it
         self._recent = []
+        if self.run.done[0] == 0:  # it was followed from its first step on
+            return found
+        self.run.waiting.clear()  # how it began was not followed: its order is not held against it
         return [replace(event, undone=(), late=False) for event in found]
 
     def _begin(self, run: Run, doing: _Doing) -> list[Event]:
@@ -204,12 +215,10 @@ class Following:
         step, fault = match[0], wrong[1] if wrong is not None else None
         undone = tuple(sorted(run.procedure.direct[step] - run.so_far))
         late = step not in run.so_far and any(step in run.procedure.needs[j] for j in run.done)
-        event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late, fault)
+        event = Event("step", doing.t, (doing.ref,), step, doing.text, undone, late, fault, doing.described)
         run.lates += late
         lacking = run.procedure.needs[step] - run.so_far  # further back too: what was skipped may have had a need
-        new = tuple(
-            i for i in sorted(lacking - run.asked) if sort_of(run.procedure.steps[i]) != "preparation"
-        )  # what is made ready is made ready when it is needed, and seldom forgotten
+        new = tuple(i for i in sorted(lacking - run.asked) if _forgotten(run.procedure, i))
         if new:
             run.asked.update(new)
             run.waiting.append(Event("missing", doing.t, (doing.ref,), step, doing.text, new))
@@ -235,6 +244,14 @@ class Following:
             return []
         run.pointed = doing.t
         return [Event("finished", doing.t, (doing.ref,), step, text)]
+
+
+def _forgotten(procedure: Procedure, step: int) -> bool:
+    """Whether a step that was passed over is likely forgotten: what is made ready is made ready when it is needed, a dish
+    that was not heated is noticed, and what needs nothing before it begins a branch that is still to come.
+    """
+    sort = sort_of(procedure.steps[step])
+    return sort == "addition" or (sort == "other" and bool(procedure.needs[step]))
 
 
 def _begins(text: str) -> bool:

@@ -236,7 +236,7 @@ _VERBS = tuple(sorted({side.split()[0] for both in _PAIRS for side in both.split
 _WITH = frozenset(side for both in _PAIRS for side in both.split("/") if " " in side)
 
 
-Sort: TypeAlias = Literal["addition", "preparation", "other"]
+Sort: TypeAlias = Literal["addition", "preparation", "process", "other"]
 _ADDS = frozenset(
     key(w)
     for w in """add season sprinkle drizzle spread coat brush splash garnish top dust grease oil apply attach insert fit
@@ -247,19 +247,24 @@ _READIES = frozenset(
     for w in """chop mince cut slice peel dice grate shred crush squeeze crack whisk beat spiralize grind measure weigh wash
     rinse take fetch gather get unpack sort""".split()
 )
+_PROCESSES = frozenset(
+    key(w) for w in "microwave boil bake puree blend blitz toast simmer fry roast steam stir".split()
+)
 _CLAUSES = re.compile(r"[,.;:(]\s*|\s+(?:and|then)\s+")
 
 
 @lru_cache(maxsize=4096)
 def sort_of(step: str) -> Sort:
     """What kind of step it is: one that puts something in or on (passed over, it is most often forgotten for good), one
-    that makes something ready (which is then done late, when it is needed), or neither.
+    that makes something ready (which is then done late, when it is needed), one that heats or stirs, or none of them.
     """
     low = step.lower()
     verbs = [_verb(clause) for clause in _CLAUSES.split(low)]
     if any(v in _ADDS for v in verbs) or re.search(r"\b(?:mix|stir) in\b", low):
         return "addition"
-    return "preparation" if verbs[0] in _READIES else "other"
+    if verbs[0] in _READIES:
+        return "preparation"
+    return "process" if verbs[0] in _PROCESSES else "other"
 
 
 def _verb(clause: str) -> str:

@@ -18,6 +18,7 @@ from edge.proactive.evaluate import cut, evaluate
 from edge.proactive.notifier import At, State, decide
 from edge.proactive.procedures import KnownError, difference, load, make, sort_of
 from edge.proactive.screening import Proactive
+from edge.proactive.wording import as_step, departs, idle
 from edge.recorder import to_line
 from models.backends.fake import HashEmbedding
 from storage import Store
@@ -230,7 +231,7 @@ def test_an_error_that_came_with_the_procedure_is_said_with_its_remedy_and_recal
         ("Tighten the four screws", "addition"),
         ("Mince the garlic", "preparation"),
         ("Carefully measure the length of the board", "preparation"),
-        ("Microwave for 3 minutes", "other"),
+        ("Microwave for 3 minutes", "process"),
         ("Wait for the paint to dry", "other"),
     ],
 )
@@ -332,3 +333,28 @@ def test_evaluation_cuts_windows_and_leaves_out_a_speaker(tmp_path):
     assert judged.hours == pytest.approx(len(windows(MORNING)) * 10 / 3600)
     assert {"error_recovery", "next_step_guidance"} <= {r["type"] for r in judged.rows}
     assert all(r["t"] <= r["t_delivered"] and r["decision"] in ("deliver", "defer", "suppress") for r in judged.rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "seen", "departs_in"),
+    [
+        ("Break 2 eggs into a bowl", "The person is cracking two eggs into a glass bowl.", ()),
+        ("Add 200 ml of milk", "C pours 200 milliliters of milk into the bowl.", ()),
+        ("Flip the pancake", "The person flips the pancake with a spatula.", ()),
+        ("Fill up with soil", "The person fills up the pot with soil.", ()),
+        ("Break 2 eggs into a bowl", "The person breaks three eggs into the bowl.", ("3",)),
+        ("Add 100 g of flour", "A hand adds one hundred grams of sugar to the bowl.", ("sugar",)),
+        ("Fill the pot halfway with soil", "The person is filling the pot with sand.", ("sand",)),
+        ("Break 2 eggs", "The person breaks 2 eggs with pieces of shell.", ("with", "pieces", "of")),
+    ],
+)
+def test_a_description_departs_from_a_step_by_what_it_cannot_say_by_chance(asked, seen, departs_in):
+    text, described = as_step(seen)
+    assert described
+    assert departs(asked, text)[1] == departs_in
+
+
+def test_an_instruction_stays_as_it_is_and_who_looks_on_does_nothing():
+    assert as_step("Add two spoons of tea.") == ("Add two spoons of tea", False)
+    assert idle(as_step("The person is standing next to the bed.")[0])
+    assert not idle(as_step("A hand is pulling on a glove.")[0])
