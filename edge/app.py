@@ -20,7 +20,7 @@ from edge.answering import session_asker
 from edge.bus import Bus
 from edge.clock import US, Clock, ReplayClock, SystemClock
 from edge.config import Config, ProfileName, private_dir
-from edge.controls import control, control_path
+from edge.controls import control
 from edge.engines import Engines
 from edge.errors import ServiceDown, sentence_of
 from edge.growing import growing
@@ -35,6 +35,7 @@ from edge.pipeline import Pipeline
 from edge.proactive.model_experts import experts_of
 from edge.recorder import Recorder
 from edge.runtime import Options, Runtime
+from edge.server.control import control_path
 from edge.server.http import serve_health, token_in
 from edge.server.systemd import notify, watchdog_s
 from edge.voice.own_marks import OwnMarks, TimedVoice

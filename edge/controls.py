@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edge import config as settings
 from edge import powering
 from edge.answering import handler
-from edge.config import private_dir
 from edge.memory.forget import Wish
 from edge.patience_calls import calls
 from edge.runtime import Runtime
-from edge.server.control import ControlServer
+from edge.server.control import ControlServer, control_path
 from edge.wishing import Wishing
 
 
@@ -48,8 +46,3 @@ def control(running: Callable[[], Runtime]) -> ControlServer:
     handlers |= {name: patience(name) for name in ("frequency", "quiet_hours", "snooze", "feedback")}
     handlers["power"] = lambda given: powering.choose(running(), given)
     return ControlServer(control_path(), handlers)
-
-
-def control_path() -> Any:
-    """Where the control socket lies."""
-    return private_dir(settings.runtime_dir()) / "control.sock"

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from edge.config import private_dir
+from edge.config import private_dir, runtime_dir
 from edge.errors import ControlError, code_of, sentence_of
 from edge.logs import Log
 
@@ -31,6 +31,11 @@ IDLE_S = 60.0  # a connection that says nothing for so long is closed
 _TICK_S = 0.2  # how late a stop can be noticed
 
 _log = Log("control")
+
+
+def control_path() -> Path:
+    """Where the control socket lies."""
+    return private_dir(runtime_dir()) / "control.sock"
 
 
 class ControlServer:
