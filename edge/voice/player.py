@@ -10,6 +10,7 @@ import os
 import struct
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -23,6 +24,7 @@ from models.roles import AudioChunk
 
 _HEADER = struct.Struct("<4sI4s4sIHHIIHH4sI")
 _BLOCK_S = 0.02  # how finely a paced file can be cut off
+_SILENT_RATE = 22_050  # of a file in which nothing was said
 _PAUSE_S = 0.3  # silence between utterances in a file
 _MOST_BYTES = 2**32 - 1 - _HEADER.size  # what a WAV header can count
 
@@ -120,6 +122,10 @@ class WavPlayer:
 
     def close(self) -> None:
         if self._file is not None:
+            if not self._bytes:  # nothing was said: a sound file all the same, of no length
+                with suppress(OSError):  # a full disk leaves it without its header, which is as well
+                    self._file.seek(0)
+                    _write_all(self._file, _header(_SILENT_RATE, 0))
             self._file.close()
             self._file = None
 
@@ -136,6 +142,7 @@ class WavPlayer:
             ) from error
         if head:
             self._rate, self._bytes = _read_header(head, self._path, file)
+            self._rate = self._rate if self._bytes else 0  # a file in which nothing was said yet takes any
             file.truncate(_HEADER.size + self._bytes)  # what a killed run left behind the last whole chunk
         self._file = file
         return file

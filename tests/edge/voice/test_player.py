@@ -129,6 +129,17 @@ def test_a_disk_that_fills_is_a_problem_that_passes(tmp_path: Path) -> None:
     assert len(read(tmp_path / "out.wav")[1]) == 2 * 11_025 + int(0.3 * 22_050)
 
 
+def test_a_file_in_which_nothing_was_said_opens_and_takes_any_rate_later(tmp_path: Path) -> None:
+    path = tmp_path / "out.wav"
+    WavPlayer(path).close()
+    assert len(read(path)[1]) == 0
+    player = WavPlayer(path)
+    player.play([chunk(rate=16_000)], NEVER)
+    player.close()
+    rate, pcm = read(path)
+    assert (rate, len(pcm)) == (16_000, 8_000)
+
+
 def test_none_leaves_speech_unmade() -> None:
     def never() -> Iterator[AudioChunk]:
         raise AssertionError("nothing should be synthesised")
