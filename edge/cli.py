@@ -6,16 +6,18 @@ Exit status: 0 fine, 1 the input or the machine is at fault (one sentence with a
 
 from __future__ import annotations
 
+import importlib.metadata
+import io
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edge.commands import archive, ask, care, context, firmware, forget, memory, patience, proactive, replaying, running
 from edge.commands.standing import standing
-from edge.errors import GroveError, UsageError, code_of, sentence_of
+from edge.errors import GroveError, InputError, UsageError, code_of, sentence_of
 from edge.keys import use_configured_keys
 from edge.leaving import leave
 
@@ -30,6 +32,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"grove-edge {importlib.metadata.version('grove-edge')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """The memory of your glasses: it remembers, answers and helps, on the device."""
+
+
 app.command("run")(running.run)
 app.command("stop")(running.stop)
 app.command("pause")(patience.pause)
@@ -97,6 +116,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, _Usage):
             return _misused(error)
         code = code_of(error)
+        if code is None and isinstance(error, OSError):
+            return _fail(InputError.code, _refused(error), 1)
+        if code is None and isinstance(error, UnicodeEncodeError):
+            return _fail(UsageError.code, "What was given holds bytes that are no text: write it in UTF-8.", 2)
         if code is None:
             raise
         return _fail(code, sentence_of(error), error.exit_status if isinstance(error, GroveError) else 1)
@@ -121,6 +144,12 @@ def _misused(error: Any) -> int:
     return _fail(UsageError.code, f"{text}. See {where} --help.", UsageError.exit_status)
 
 
+def _refused(error: OSError) -> str:
+    """What the system would not do: a name that no file can have, a full disk, a folder one may not enter."""
+    about = "" if error.filename is None else f"{str(error.filename)[:200]}: "
+    return f"{about}{error.strerror or error}: check the path, its permissions and the free space."
+
+
 def _closed_pipe() -> int:
     """Who read our output has gone: nothing more can be said there, and nothing is wrong."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -134,6 +163,9 @@ def _fail(code: str, text: str, status: int) -> int:
 
 def run() -> None:
     """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows another in its place
+            stream.reconfigure(errors="replace")
     leave(main())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from edge import config as settings
-from edge.commands.common import AtOption, DbOption, JsonOption, db_path, moment, open_for_growth, say, writing
+from edge.commands.common import AtOption, DbOption, JsonOption, db_path, moment_in, open_for_growth, say, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +35,8 @@ def encrypt(db: DbOption = None, key_file: KeyFileOption = None, as_json: JsonOp
     from storage.cipher_swap import encrypt as swap
 
     path, made = db_path(db), False
+    _is_memory(path)  # before a key is made for it
     if key_file is not None:
-        if not path.is_file():
-            _no_memory(path)
         secret, made = made_at(key_file)
     else:
         found = configured(settings.load())
@@ -51,8 +50,9 @@ def encrypt(db: DbOption = None, key_file: KeyFileOption = None, as_json: JsonOp
         done = swap(path, strong(secret), progress)
     lines = [_told("Encrypted", path, done)]
     if key_file is not None:
+        place = key_file.absolute()
         lines.append(
-            f'The key is in {key_file}: keep a copy elsewhere, and put into the settings: [storage] key_file = "{key_file}"'
+            f'The key is in {place}: keep a copy elsewhere, and put into the settings: [storage] key_file = "{place}"'
         )
     say({"db": str(path), **_swapped(done), "key_made": made}, as_json, lines)
 
@@ -62,6 +62,7 @@ def decrypt(db: DbOption = None, key_file: KeyFileOption = None, as_json: JsonOp
     from storage.cipher_swap import decrypt as swap
 
     path = db_path(db)
+    _is_memory(path)
     with _bar() as progress:
         done = swap(path, _present(key_file), progress)
     say({"db": str(path), **_swapped(done)}, as_json, [_told("Decrypted", path, done)])
@@ -181,14 +182,19 @@ def export(
             done = store.backup(sqlite, plain=True)
             say(_copied(done), as_json, _copy_lines(f"Exported {db_path(db)} to {sqlite}", done))
             return
-        lines = store.dump(moment(when)) if canonical else _trace_lines(store, moment(when))
+        until = moment_in(db_path(db), when)
+        lines = store.dump(until) if canonical else _trace_lines(store, until)
         if out is None:
             sys.stdout.writelines(line + "\n" for line in lines)
             return
+        count = 0
         with writing(out) as target:
-            target.writelines(line + "\n" for line in lines)
+            for count, line in enumerate(lines, 1):  # noqa: B007  told below
+                target.write(line + "\n")
         if frames:
-            _frames_out(store, moment(when), out)
+            _frames_out(store, until, out)
+    what = "rows" if canonical else "windows"
+    say({"path": str(out), "lines": count}, as_json, [f"Exported {db_path(db)} to {out}: {count} {what}."])
 
 
 def import_(
@@ -315,6 +321,15 @@ def _no_memory(path: Path) -> None:
     from storage.errors import StoreUnreadable
 
     raise StoreUnreadable(f"There is no memory at {path}: check --db.")
+
+
+def _is_memory(path: Path) -> None:
+    """Another program's file is left alone; one that is encrypted tells what it is by its key.  Raises StorageError."""
+    from storage import Store
+    from storage.cipher import is_encrypted
+
+    if not is_encrypted(path):
+        Store.open(path, create=False, read_only=True).close()
 
 
 def _told(what: str, path: Path, done: Swapped) -> str:

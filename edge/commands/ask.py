@@ -20,6 +20,7 @@ from edge.commands.common import (
     moment,
     query_embedding,
     say,
+    snapshot_at,
     wearer_offset,
     writing,
 )
@@ -85,8 +86,8 @@ def _by_itself(path: Path, question: str, policy: Policy, config: settings.Confi
     from edge.agent import context_file
 
     clock = SystemClock()
-    with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(when)) as snapshot:
-        now = moment(when) or clock.now()
+    with Store.open(path, create=False, read_only=True) as store, snapshot_at(store, when) as snapshot:
+        now = moment(when, snapshot) or clock.now()
         offset_s = wearer_offset(snapshot)
         with asker(config, store.space, policy, path) as asking:
             if (before := context_file.recall(path, now)) is not None:
@@ -161,6 +162,9 @@ def _questions(path: Path) -> list[dict[str, Any]]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not {"id", "question", "ask_time"} <= set(row):
             raise InputError(f"{path.name} line {number}: a question has id, question and ask_time.")
+        choices = row.get("choices")
+        if choices is not None and not (isinstance(choices, list) and all(isinstance(c, str) for c in choices)):
+            raise InputError(f"{path.name} line {number}: choices are a list of texts.")
     return rows
 
 

@@ -24,7 +24,9 @@ def doctor(db: DbOption = None, as_json: JsonOption = False) -> None:
 
     findings = examine(settings.load(), db_path(db))
     rows = [f.to_json() for f in findings]
-    emit(rows, as_json, ("state", "part", "what", "do"), "")
+    if not as_json:
+        rows = [{**row, "what": f"{row['what']}: {row['do']}" if row["do"] else row["what"]} for row in rows]
+    emit(rows, as_json, ("state", "part", "what"), "")
     if any(f.state != "ok" for f in findings):
         raise typer.Exit(3)
 
@@ -56,6 +58,8 @@ def models_list(as_json: JsonOption = False) -> None:
                 "problem": status.problem or "",
             }
         )
+    if not as_json:
+        rows = [{**row, "default": "yes" if row["default"] else ""} for row in rows]
     emit(rows, as_json, ("id", "role", "default", "mb", "licence", "state"), "The manifest is empty.")
 
 
@@ -142,9 +146,8 @@ def serve(
     """Serve /health over HTTP on loopback, behind a token, for a running device, until it is interrupted."""
     import threading
 
-    from edge.app import control_path
     from edge.errors import ControlError, UsageError, sentence_of
-    from edge.server.control import ControlClient
+    from edge.server.control import ControlClient, control_path
     from edge.server.http import serve_health, token_in
 
     chosen = port or settings.load().device.health_port

@@ -7,14 +7,14 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from edge import config as settings
-from edge.clock import SystemClock, iso, parse_time
+from edge.clock import US, SystemClock, iso, parse_time
 from edge.errors import InputError, UsageError
 from storage import Snapshot, Store
 
@@ -26,21 +26,24 @@ if TYPE_CHECKING:
     from edge.thinkers import Thinkers
     from storage import EmbeddingSpace
 
+LONGEST_S = 100 * 365.25 * 86_400  # no length of time that somebody means is longer
+_LOCAL = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?", re.ASCII)
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e]")  # and the overrides of the direction of writing
 DbOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--db", help="The memory's file; without it, the one in the data folder.", show_default=False),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+HOW = "(ISO 8601; without a zone by the wearer's clock, a day alone is its midnight)"
 FromOption: TypeAlias = Annotated[
-    str | None, typer.Option("--from", help="Only from this time on (ISO 8601 with a zone).", show_default=False)
+    str | None, typer.Option("--from", help=f"Only from this time on {HOW}.", show_default=False)
 ]
 ToOption: TypeAlias = Annotated[
-    str | None, typer.Option("--to", help="Only before this time (ISO 8601 with a zone).", show_default=False)
+    str | None, typer.Option("--to", help=f"Only before this time {HOW}.", show_default=False)
 ]
 AtOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--at", help="As the memory was known at this time (ISO 8601 with a zone).", show_default=False),
+    typer.Option("--at", help=f"As the memory was known at this time {HOW}.", show_default=False),
 ]
 
 
@@ -49,9 +52,40 @@ def db_path(given: Path | None) -> Path:
     return given if given is not None else settings.data_dir() / "memory.db"
 
 
-def moment(text: str | None) -> int | None:
-    """An optional time option in microseconds.  Raises InputError."""
-    return None if text is None else parse_time(text)[0]
+def moment(text: str | None, snapshot: Snapshot | None = None) -> int | None:
+    """An optional time option in microseconds.
+
+    With a memory's snapshot the zone may be left out (then it is the wearer's, as it was then), and the hour too (then it
+    is midnight).  Raises InputError.
+    """
+    if text is None:
+        return None
+    bare = None if snapshot is None else _LOCAL.fullmatch(text.strip())
+    if bare is None or snapshot is None:
+        return parse_time(text)[0]
+    try:
+        shown = parse_time(f"{bare[1]}T{bare[2] or '00:00'}Z")[0]
+    except InputError as error:
+        raise InputError(f"{text!r} is not a time: write it as 2026-03-02, 2026-03-02T09:00 or with a zone.") from error
+    near = shown - _offset_at(snapshot, shown) * US
+    return shown - _offset_at(snapshot, near) * US
+
+
+def moment_in(path: Path, text: str | None) -> int | None:
+    """The same, for a memory that is not open yet."""
+    if text is None or not _LOCAL.fullmatch(text.strip()):
+        return moment(text)
+    with Store.open(path, create=False, read_only=True) as store, store.snapshot() as snapshot:
+        return moment(text, snapshot)
+
+
+def snapshot_at(store: Store, when: str | None) -> AbstractContextManager[Snapshot]:
+    """The memory as known at an optional time, which may be by the wearer's clock.  Raises InputError."""
+    if when is None:
+        return store.snapshot()
+    with store.snapshot() as whole:
+        until = moment(when, whole)
+    return store.snapshot(until)
 
 
 @contextmanager
@@ -61,13 +95,13 @@ def reading(db: Path | None, at: str | None = None) -> Iterator[Snapshot]:
     with Store.open(path, create=False, read_only=True) as store:
         unfinished = bool(store.erasures())
         if not unfinished:
-            with store.snapshot(moment(at)) as snapshot:
+            with snapshot_at(store, at) as snapshot:
                 yield snapshot
     if unfinished:
         from edge.forgetting import finish_at
 
         finish_at(path, settings.load())
-        with Store.open(path, create=False, read_only=True) as store, store.snapshot(moment(at)) as snapshot:
+        with Store.open(path, create=False, read_only=True) as store, snapshot_at(store, at) as snapshot:
             yield snapshot
 
 
@@ -144,17 +178,11 @@ def emit(rows: Sequence[dict[str, Any]], as_json: bool, columns: Sequence[str], 
     if not rows:
         typer.echo(empty)
         return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from edge.commands import table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column in ("id", "time", "day"))
-    for row in rows:
-        table.add_row(*(Text(plain(_cell(row.get(column)))) for column in columns))  # Text: no markup is read in it
-    Console().print(table)
+    names = [column.replace("_", " ") for column in columns]
+    cells = [[plain(_cell(row.get(column))) for column in columns] for row in rows]
+    typer.echo("\n".join(table.lines(cells, names, table.width())))
 
 
 def say(value: dict[str, Any], as_json: bool, lines: Iterable[str]) -> None:
@@ -176,11 +204,21 @@ def at(t: int, offset_s: int) -> str:
     return iso(t, offset_s)
 
 
+def clock_told(iso_time: str) -> str:
+    """A time of the JSON output as people read it: the wearer's clock to the second."""
+    return f"{iso_time[:10]} {iso_time[11:19]}"
+
+
 def reference(text: str, letter: str) -> int:
     """The number in an id such as e12.  Raises UsageError."""
     if re.fullmatch(letter + "[0-9]{1,18}", text):
         return int(text[1:])
     raise UsageError(f"{text!r} is not an id of that kind: it looks like {letter}12.")
+
+
+def _offset_at(snapshot: Snapshot, t: int) -> int:
+    found = snapshot.lookup.offset_at(t)
+    return wearer_offset(snapshot) if found is None else found
 
 
 def _cell(value: object) -> str:

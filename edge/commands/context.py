@@ -18,6 +18,7 @@ from edge.commands.common import (
     JsonOption,
     ToOption,
     at,
+    clock_told,
     db_path,
     emit,
     moment,
@@ -70,7 +71,8 @@ def facts(
 
 def views(
     scale_s: Annotated[
-        int | None, typer.Option("--scale", help="Only of this length, seconds.", show_default=False)
+        int | None,
+        typer.Option("--scale", help="Only of this length, seconds.", show_default=False, min=1, max=1_000_000_000),
     ] = None,
     db: DbOption = None,
     start: FromOption = None,
@@ -87,11 +89,17 @@ def views(
                 "topics": list(v.topics), "speakers": list(v.speakers), "names": list(v.names),
                 "windows": [f"w{v.first_window}", f"w{v.last_window}"], "version": v.version, "made_by": v.made_by,
             }
-            for v in snapshot.views.between(moment(start), moment(end), scale_s)
+            for v in snapshot.views.between(moment(start, snapshot), moment(end, snapshot), scale_s)
         ]  # fmt: skip
+        nothing = "No stretch is told yet."
+        if scale_s is not None and not rows:
+            there = sorted({v.scale_s for v in snapshot.views.between()})
+            if there:
+                lengths = ", ".join(map(str, there))
+                nothing = f"No stretch of {scale_s} seconds is told; there are some of {lengths} seconds."
     for row in rows:
         row["time"] = f"{row['t_start'][:10]} {row['t_start'][11:16]}-{row['t_end'][11:16]}"
-    emit(rows, as_json, ("id", "time", "text", "visual"), "No stretch is told yet.")
+    emit(rows, as_json, ("id", "time", "text", "visual"), nothing)
 
 
 def correct(
@@ -121,12 +129,14 @@ def correct(
             raise UsageError('Say what was so, as in grove-edge correct m12 "that was my sister\'s mug".')
         else:
             ref, text = (what, words) if words is not None else ("", what)
+            text = text.encode("utf-8", "replace").decode("utf-8")  # a terminal may hand on bytes that are no text
             with store.snapshot() as snapshot:
                 last, offset = snapshot.trace.last(), wearer_offset(snapshot)
             asked = _asked(text, ref, now if last is None or now - last.t_end < _DAY_US else last.t_end, offset)
             made = make(store, _embed(store), asked, now=now, offset_s=offset)
     row = _correction(made)
-    told = "undone" if made.state == "undone" else f"{made.kind}, bears on {', '.join(row['bears_on']) or row['t']}"
+    about = ", ".join(row["bears_on"]) or clock_told(row["t"])
+    told = "undone" if made.state == "undone" else f"{made.kind}, bears on {about}"
     say(
         row,
         as_json,
@@ -143,7 +153,9 @@ def corrections(
     """What you have corrected."""
     with reading(db, when) as snapshot:
         rows = [_correction(c) for c in snapshot.corrections.all(None if everything else "active")]
-    emit(rows, as_json, ("id", "t", "kind", "text", "bears_on", "state"), "Nothing was corrected.")
+    for row in rows:
+        row["time"] = clock_told(row["t"])
+    emit(rows, as_json, ("id", "time", "kind", "text", "bears_on", "state"), "Nothing was corrected.")
 
 
 @procedures.callback(invoke_without_command=True)
@@ -195,7 +207,7 @@ def add_(
 
     with Store.open(db_path(db), create=False) as store:
         added = add(store, file, SystemClock().now())
-    say({"added": added}, as_json, [f"{len(added)} procedures: {', '.join(added)}"])
+    say({"added": added}, as_json, [f"Loaded: {', '.join(added)}"])
 
 
 @procedures.command("remove")

@@ -34,7 +34,9 @@ def simulate(
     reference: Annotated[
         bool, typer.Option("--reference", help="Compile the C reference and run it as the firmware (needs a compiler).")
     ] = False,
-    duration: Annotated[float | None, typer.Option("--duration", min=0.1, help="Stop after so many seconds.")] = None,
+    duration: Annotated[
+        float | None, typer.Option("--duration", min=0.1, max=1e9, help="Stop after so many seconds.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulated glasses until interrupted; point the setting device.glasses at the address it prints."""
@@ -47,9 +49,11 @@ def simulate(
     address: tuple[str, int] | None = None
     if tcp is not None:
         host, _, port = tcp.rpartition(":")
-        if not host or not port.isdigit():
+        if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65_535:
             raise UsageError("Write --tcp as 127.0.0.1:7000.")
         address = (host, int(port))
+    if link is not None and (not link.name or not link.parent.is_dir() or (link.exists() and not link.is_symlink())):
+        raise UsageError(f"{str(link)[:200]} cannot be a link: name one that is not there yet, in a folder that is.")
     clock, stop = SystemClock(), threading.Event()
     if duration is not None:
         threading.Timer(duration, stop.set).start()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edge import config as settings
-from edge.clock import SystemClock, parse_time
-from edge.commands.common import DbOption, JsonOption, db_path, say
+from edge.clock import SystemClock
+from edge.commands.common import HOW, LONGEST_S, DbOption, JsonOption, db_path, moment_in, say
 from edge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,12 +22,8 @@ _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def forget(
-    start: Annotated[
-        str | None, typer.Option("--from", help="From this time on (ISO 8601 with a zone).", show_default=False)
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option("--to", help="Before this time (ISO 8601 with a zone).", show_default=False)
-    ] = None,
+    start: Annotated[str | None, typer.Option("--from", help=f"From this time on {HOW}.", show_default=False)] = None,
+    end: Annotated[str | None, typer.Option("--to", help=f"Before this time {HOW}.", show_default=False)] = None,
     last: Annotated[
         str | None, typer.Option("--last", help="The newest stretch, as in 10m, 1h, 2d.", show_default=False)
     ] = None,
@@ -47,8 +43,8 @@ def forget(
 
     Without a running device the memory is changed directly.  Copies made earlier (backups, exports) are not reached.
     """
-    wish = _wish(start, end, last, entity, person, everything)
     path = db_path(db)
+    wish = _wish(path, start, end, last, entity, person, everything)
     device = _device(path)
     concerned = _look(path, wish, device)
     if look:
@@ -104,11 +100,20 @@ def length_of(text: str) -> float:
     parts = _LENGTH.findall(squeezed)
     if not parts or "".join(f"{n}{u}" for n, u in parts) != squeezed:
         raise UsageError(f"{text!r} is not a length of time: write it as 10m, 1h or 2d.")
-    return sum(float(n) * _UNITS[u.lower()] for n, u in parts)
+    length = sum(float(n) * _UNITS[u.lower()] for n, u in parts)
+    if not 0 < length < LONGEST_S:
+        raise UsageError(f"{text[:40]!r} is no length to forget: write it as 10m, 1h or 2d, or say --all.")
+    return length
 
 
 def _wish(
-    start: str | None, end: str | None, last: str | None, entity: str | None, person: str | None, everything: bool
+    path: Path,
+    start: str | None,
+    end: str | None,
+    last: str | None,
+    entity: str | None,
+    person: str | None,
+    everything: bool,
 ) -> Wish:
     from edge.memory.forget import Wish
     from edge.memory.forget import last as newest
@@ -124,16 +129,15 @@ def _wish(
         return Wish("person", name=person)
     if everything:
         return Wish("all")
-    low = -(2**61) if start is None else parse_time(start)[0]
-    return Wish("range", low, 2**61 if end is None else parse_time(end)[0])
+    low, high = moment_in(path, start), moment_in(path, end)
+    return Wish("range", -(2**61) if low is None else low, 2**61 if high is None else high)
 
 
 def _device(path: Path) -> ControlClient | None:
     """The running device, when it is this memory that it grows."""
-    from edge.app import control_path
     from edge.errands import WAIT_S
     from edge.errors import ControlError
-    from edge.server.control import ControlClient
+    from edge.server.control import ControlClient, control_path
 
     client = ControlClient(control_path(), timeout_s=WAIT_S + 30)
     try:
@@ -188,8 +192,13 @@ def _lines_of(concerned: dict[str, Any], head: str) -> list[str]:
     return [f"{head}: {gone}; written anew: {c['episodes_rewritten']} episodes and {c['patterns']} patterns."]
 
 
+def _counted(count: int, table: str) -> str:
+    name = table.replace("_", " ")
+    return f"{count} {name}" if count == 1 else f"{count} {name[:-1]}ies" if name.endswith("y") else f"{count} {name}s"
+
+
 def _lines(report: dict[str, Any]) -> list[str]:
-    rows = ", ".join(f"{count} {table.replace('_', ' ')}" for table, count in report["removed"].items())
+    rows = ", ".join(_counted(count, table) for table, count in report["removed"].items())
     lines = [f"Removed: {rows or 'nothing, there was nothing of it'}; {report['keyframes']} pictures."]
     for file, count in report["recordings"].items():
         lines.append(f"Rewritten: {file} ({count} windows).")

@@ -34,9 +34,9 @@ def timeline(
 ) -> None:
     """The day in order: episodes, what was said that should happen, alerts, gaps, and what is still going on."""
     with reading(db, when) as snapshot:
-        rows = [*_episode_rows(snapshot, moment(start), moment(end))]
+        rows = [*_episode_rows(snapshot, moment(start, snapshot), moment(end, snapshot))]
         rows += _open_rows(snapshot)
-        low, high = moment(start) or -(2**62), moment(end) or 2**62
+        low, high = _range(snapshot, start, end)
         rows += [r for r in _intention_rows(snapshot) if low <= r["_t"] < high]
         rows += [r for r in _alert_rows(snapshot) if low <= r["_t"] < high and r["decision"] == "deliver"]
         for gap in snapshot.trace.gaps():
@@ -69,7 +69,7 @@ def episodes(
 ) -> None:
     """Closed episodes: coherent activities with what happened in them."""
     with reading(db, when) as snapshot:
-        rows = _episode_rows(snapshot, moment(start), moment(end))
+        rows = _episode_rows(snapshot, moment(start, snapshot), moment(end, snapshot))
     for row in rows:
         row["time"] = row["t_start"][:10] + " " + row["t_start"][11:19] + "-" + row["t_end"][11:19]
     emit(_clean(rows), as_json, ("id", "time", "subject", "summary"), NOTHING)
@@ -97,7 +97,7 @@ def moments(
                 "category": m.category,
                 "place": m.place,
             }
-            for m in snapshot.moments.between(moment(start), moment(end))
+            for m in snapshot.moments.between(moment(start, snapshot), moment(end, snapshot))
         ]
     for row in rows:
         row["time"] = str(row["t"])[:10] + " " + str(row["t"])[11:19]
@@ -115,8 +115,8 @@ def patterns(
     from edge.memory.hours import told
     from edge.memory.usual import usual
 
-    low, high = moment(start) or -(2**62), moment(end) or 2**62
     with reading(db, when) as snapshot:
+        low, high = _range(snapshot, start, end)
         found = snapshot.patterns.all()
         members = {p.id: snapshot.patterns.newest(p.id, p.recurrence) for p in found}
         edges = {p.id: snapshot.patterns.edges(p.id) for p in found}
@@ -163,8 +163,8 @@ def intentions(
     as_json: JsonOption = False,
 ) -> None:
     """What was said that should happen, and whether it has."""
-    low, high = moment(start) or -(2**62), moment(end) or 2**62
     with reading(db, when) as snapshot:
+        low, high = _range(snapshot, start, end)
         rows = [r for r in _intention_rows(snapshot) if low <= r["_t"] < high]
     for row in rows:
         row["time"] = row["t"][:10] + " " + row["t"][11:19]
@@ -179,12 +179,12 @@ def alerts(
     as_json: JsonOption = False,
 ) -> None:
     """What the experts asked to say, what was said, and why the rest was not."""
-    low, high = moment(start) or -(2**62), moment(end) or 2**62
     with reading(db, when) as snapshot:
+        low, high = _range(snapshot, start, end)
         rows = [r for r in _alert_rows(snapshot) if low <= r["_t"] < high]
     for row in rows:
         row["time"] = row["t"][:10] + " " + row["t"][11:19]
-    emit(_clean(rows), as_json, ("id", "time", "type", "decision", "reason", "text"), NOTHING)
+    emit(_clean(rows), as_json, ("id", "time", "type", "decision", "text", "reason"), NOTHING)
 
 
 def why(
@@ -198,6 +198,11 @@ def why(
     with reading(db) as snapshot:
         found = explain(snapshot, reference(ref, "a"))
         say(found.to_json(), as_json, found.lines())
+
+
+def _range(snapshot: Snapshot, start: str | None, end: str | None) -> tuple[int, int]:
+    low, high = moment(start, snapshot), moment(end, snapshot)
+    return -(2**62) if low is None else low, 2**62 if high is None else high
 
 
 def _episode_rows(snapshot: Snapshot, start: int | None, end: int | None) -> list[dict[str, Any]]:

@@ -14,7 +14,18 @@ import typer
 
 from edge import config as settings
 from edge.clock import SystemClock
-from edge.commands.common import DbOption, JsonOption, db_path, emit, reading, reference, say, wearer_offset
+from edge.commands.common import (
+    LONGEST_S,
+    DbOption,
+    JsonOption,
+    clock_told,
+    db_path,
+    emit,
+    reading,
+    reference,
+    say,
+    wearer_offset,
+)
 from edge.config import Frequency
 from edge.errors import UsageError
 
@@ -56,13 +67,15 @@ def quiet_hours(
         return
     value: dict[str, Any] | None = None
     if hours is not None:
+        if not days.split():
+            raise UsageError("Name the days on which they begin, as in --days 'mon tue'.")
         match = re.fullmatch(r"\s*(\d\d:\d\d)\s*-\s*(\d\d:\d\d)\s*", hours)
         if match is None:
             raise UsageError(f"{hours!r} are no hours: write them as 22:00-07:00.")
         value = {"start": match[1], "end": match[2], "weekdays": days}
         _checked(value)
     done = _tell("quiet_hours", {"quiet": value}, db)
-    say(done, as_json, ["As the settings say again." if value is None else f"Quiet from {hours} on {days}."])
+    say(done, as_json, ["As the settings say again." if value is None else f"Quiet {hours} on {days}."])
 
 
 def snooze(
@@ -83,6 +96,8 @@ def snooze(
         rows = list(found["snoozes"])
         if found["do_not_disturb_until"] is not None:
             rows.insert(0, {"what": "everything", "until": found["do_not_disturb_until"]})
+        if not as_json:
+            rows = [{**row, "until": clock_told(row["until"])} for row in rows]
         emit(rows, as_json, ("what", "until"), "Nothing is snoozed.")
         return
     named = [(k, v) for k, v in (("type", what), ("person", person), ("place", place)) if v is not None]
@@ -128,12 +143,11 @@ def power(
             }
             for p in snapshot.patience.power()
         ]  # fmt: skip
-    emit(
-        rows[-100:],
-        as_json,
-        ("t", "mode", "battery", "charging", "temperature_c", "hours_left"),
-        "Nothing is known yet.",
-    )
+    rows = rows[-100:]
+    if not as_json:
+        rows = [{**row, "t": clock_told(str(row["t"]))} for row in rows]
+    columns = ("t", "mode", "battery", "charging", "temperature_c", "hours_left")
+    emit(rows, as_json, columns, "No power mode is known: no device has run with this memory yet.")
 
 
 def thanks(
@@ -157,7 +171,7 @@ def dismiss(
 def seconds(text: str) -> float:
     """A length of time such as 90s, 30m, 2h or 1d in seconds.  Raises UsageError."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|min|m|h|d)\s*", text)
-    if match is None or float(match[1]) <= 0:
+    if match is None or not 0 < float(match[1]) * _UNITS[match[2]] < LONGEST_S:
         raise UsageError(f"{text!r} is no length of time: write it as 30m, 2h or 1d.")
     return float(match[1]) * _UNITS[match[2]]
 
@@ -187,9 +201,8 @@ def _in_force(db: DbOption) -> dict[str, Any]:
 
 def _tell(call: str, args: dict[str, Any], db: DbOption) -> dict[str, Any]:
     """Tell the running device, or write into the memory when none runs."""
-    from edge.app import control_path
     from edge.patience_calls import calls
-    from edge.server.control import ControlClient, NotRunning
+    from edge.server.control import ControlClient, NotRunning, control_path
     from edge.wishing import Wishing
     from storage import Store
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from edge import config as settings
-from edge.commands.common import JsonOption, say
+from edge.commands.common import JsonOption, say, writing
 from edge.config import Frequency
+from edge.errors import InputError, MissingFile
 
 
 def evaluate_proactive(
@@ -28,7 +28,6 @@ def evaluate_proactive(
     from collections import Counter
 
     from edge.engines import Engines
-    from edge.errors import MissingFile
     from edge.proactive.evaluate import evaluate
     from edge.proactive.model_experts import experts_of
     from edge.proactive.procedures import load
@@ -37,30 +36,33 @@ def evaluate_proactive(
     config = settings.load()
     alerts = config.alerts if frequency is None else config.alerts.model_copy(update={"frequency": frequency})
     known = None if procedures is None else load(procedures)
-    expected: Counter[str] = Counter()
-    if truth is not None:
-        try:
-            lines = truth.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise MissingFile(f"{truth} cannot be read ({error.strerror}): check the path.") from error
-        expected.update(str(json.loads(line)["type"]) for line in lines if line.strip())
+    expected = Counter() if truth is None else Counter(_types(truth))
     engines = Engines(config)
     try:
         model = engines.text_embedding()
-        with Store.open(None, space=EmbeddingSpace(model.id, model.dim)) as store:
+        with writing(out) as target, Store.open(None, space=EmbeddingSpace(model.id, model.dim)) as store:
             judged = evaluate(
                 trace, store, model.embed, config,
                 window_s=window, procedures=known, drop_speaker=drop_speaker, alerts=alerts,
                 thinker=experts_of(engines.thinkers),
             )  # fmt: skip
+            target.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in judged.rows)
     finally:
         engines.close()
-    with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as target:
-        for row in judged.rows:
-            target.write(json.dumps(row, ensure_ascii=False) + "\n")
     said = Counter(str(r["type"]) for r in judged.rows if r["decision"] == "deliver")
     value = {"rows": len(judged.rows), "hours": round(judged.hours, 3), "delivered": dict(sorted(said.items()))}
     if truth is not None:
         value["truth"] = dict(sorted(expected.items()))
     told = ", ".join(f"{kind} {n}" for kind, n in sorted(said.items())) or "nothing"
     say(value, as_json, [f"{len(judged.rows)} rows in {out}; said in {judged.hours:.2f} h: {told}."])
+
+
+def _types(truth: Path) -> list[str]:
+    """The types of the true services."""
+    try:
+        rows = [json.loads(line) for line in truth.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return [str(row["type"]) for row in rows]
+    except OSError as error:
+        raise MissingFile(f"{truth} cannot be read ({error.strerror}): check the path.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{truth.name} is not JSON lines with a type each: give a file of true services.") from error

@@ -99,6 +99,9 @@ def run(
     }
     t = runtime.totals
     grown = f"{t.windows} windows, {t.episodes} episodes, {t.moments} moments, {t.patterns} patterns"
+    if not t.windows and not runtime.live:
+        say(value, as_json, ["Nothing was added: the recording was in the memory already.", f"Memory: {options.db}"])
+        return
     lines = [
         f"{grown}, {t.services} services ({t.delivered} said) in {seconds:.0f} s for {t.recorded_s / 60:.1f} minutes.",
         f"Perceived anew: {value['share_perceived']:.0%} of the frames; kept as evidence: {value['share_kept']:.0%}.",
@@ -110,8 +113,7 @@ def run(
 
 def stop(as_json: JsonOption = False) -> None:
     """Stop the running device; what is committed is safe."""
-    from edge.app import control_path
-    from edge.server.control import ControlClient
+    from edge.server.control import ControlClient, control_path
 
     say(ControlClient(control_path()).call("stop"), as_json, ["Stopping."])
 
@@ -135,6 +137,7 @@ class _Watch:
         )
         self._bar.start()
         self._task = self._bar.add_task("watching", total=1.0)
+        self._told: set[str] = set()
         self.last: dict[str, Any] = runtime.health()
 
     def look(self, runtime: Runtime) -> None:
@@ -148,8 +151,12 @@ class _Watch:
                 message = queue.get(0.0)
                 line = _line(message)
                 if line and not self._quiet:
-                    self._console.print(line, highlight=False, markup=False)
+                    self._console.print(line, highlight=False, markup=False, soft_wrap=True)
         self.last = runtime.health()
+        for text in self.last["fell_back"]:
+            if text.startswith(("memory: ", "disk: ")) and text not in self._told:  # it waits, and should not in silence
+                self._told.add(text)
+                self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """The run is over."""
