@@ -154,7 +154,8 @@ class _Watch:
                     self._console.print(line, highlight=False, markup=False, soft_wrap=True)
         self.last = runtime.health()
         for text in self.last["fell_back"]:
-            if text.startswith(("memory: ", "disk: ")) and text not in self._told:  # it waits, and should not in silence
+            waits = text.startswith(("memory: ", "disk: "))  # and should not do so in silence
+            if waits and not self._quiet and text not in self._told:
                 self._told.add(text)
                 self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
