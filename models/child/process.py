@@ -112,6 +112,8 @@ class Child:
             status = self._process.wait(_JOIN_S)
         except subprocess.TimeoutExpired:
             status = None
+        else:
+            self._threads[1].join(_JOIN_S)  # its last words may still be on their way
         how = self.reason or _how(status)
         last = next((w for w in reversed(self.words) if w.strip()), "")
         return f"{how}: {last}" if last else how
