@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edge.agent.question import Clause, verbs_of
+from edge.agent.question import Clause
 from edge.agent.scope import Scope
 from edge.retrieval import words
 from edge.retrieval.timephrase import Us
@@ -28,8 +28,9 @@ _GENERIC = frozenset(
     words.key(w) for w in "have take do make go get use eat drink watch start begin cook prepare be spend finish play perform run attend work end stop".split()
 )  # fmt: skip
 _COOK = frozenset(words.key(w) for w in "cook make prepare bake fix".split())
+_HOUSE = frozenset(words.key(w) for w in "house home flat apartment place room".split())
 _FOOD = frozenset(words.key(w) for w in "meal dish recipe food something anything thing".split())
-_SET_OUT = re.compile(r"^(?:start|begin|started|began)(?:ed)? (?P<vp>\w+ing\b.*)$")
+_A_THING = re.compile(r"^(?:the|my|our|a|an) ")
 _LEAVE = re.compile(
     r"^(?:(?:leav\w+|left|quit)(?: (?:the |my )?(?:house|home|flat|apartment))?|(?:go|goes|going|gone|went|be|been|being) (?:out|away|outside)(?: of the (?:house|flat))?|"
     r"(?:be |been |spend |spent )?(?:out|outside|away)(?: (?:of|from) (?:the )?(?:house|home|flat))?)$",
@@ -93,9 +94,8 @@ def meant(view: View, clause: Clause) -> Meant | None:
     if not known:
         return None
     text = clause.text.lower().strip()
-    if (m := _SET_OUT.match(text)) is not None:
-        text = m.group("vp")
-        clause = Clause(*verbs_of(text), "", text)
+    if _A_THING.match(text):  # "how long was the bath": a thing that was done
+        clause = Clause(((words.key("do"), ""),), text, "", text)
     for asked, is_it, ends in ((_LEAVE, _IS_LEAVING, False), (_COME, _IS_LEAVING, True), (_SLEEP, _IS_SLEEPING, False), (_WAKE, _IS_SLEEPING, True)):  # fmt: skip
         if asked.match(text) and (names := tuple(n for n in known if is_it.match(n))):
             return Meant(names, ends)
@@ -104,7 +104,7 @@ def meant(view: View, clause: Clause) -> Meant | None:
     things = set(words.content(clause.thing))
     ends = bool(acts & _END)
     if cooking(clause.acts, clause.thing) and (things or acts != {words.key("make")}):
-        names = tuple(n for n, kinds in known.items() if "recipe" in kinds or "meal" in kinds)
+        names = dishes(view)
         names = names or tuple(n for n in known if _COOK & set(words.keys(n)[:1]))
         return Meant(names) if names else None
     graded = [(grade, n) for n in known if (grade := max(_grade(acts, near, things, text, p) for p in n.split(" or ")))]
@@ -113,6 +113,11 @@ def meant(view: View, clause: Clause) -> Meant | None:
     if acts <= _COOK:  # of a dish its making, not the single things done for it
         names = tuple(n for n in names if "recipe" in known[n]) or names
     return Meant(names, ends) if names else None
+
+
+def dishes(view: View) -> tuple[str, ...]:
+    """The names of what was cooked."""
+    return tuple(n for n, kinds in named(view).items() if "recipe" in kinds or "meal" in kinds)
 
 
 def nightly(clause: Clause) -> bool:
@@ -130,12 +135,16 @@ def _grade(acts: set[str], near: set[str], thing: set[str], text: str, name: str
     held = set(words.content(name))
     if not thing:
         return (3 if held <= acts else 2) if acts & held else 0
+    if thing <= _HOUSE and acts & held:
+        return 2
     if not acts or not thing <= held:
         return 0
     more = held - thing
     if more & near:
         return 3 if more <= near else 2
     if acts & _GENERIC or (words.key("leave") in acts and " for " in text):
+        if words.key("put") in more:  # putting away comes after the thing itself
+            return 1
         return 3 if not more else 2 if len(held) <= WORDY else 0
     return 0
 

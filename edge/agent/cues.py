@@ -16,6 +16,7 @@ USUAL = re.compile(
     re.IGNORECASE,
 )
 _WHEN = re.compile(r"\b(?:when|what time|which time|what moment|what hour|at what|the time)\b", re.I)
+_NOT_WHEN = re.compile(r"(?:what|which|who|why|how)\b(?!(?: \w+)? (?:time|day|moment|hour|date)\b)(?!(?:'s| is| was) the (?:last|first|latest|time)\b)", re.I)  # fmt: skip
 _NOT = re.compile(r"\b(?:not|never|without|n't|didn't|haven't|hadn't|skip\w*|miss(?:ed)?)\b", re.I)
 _AFTER = re.compile(r"\b(?:after|next|followed|follows|following|then|once|subsequent\w*|afterwards)\b", re.I)
 _BEFORE = re.compile(r"\b(?:before|previous\w*|preced\w+|prior|beforehand|led up)\b", re.I)
@@ -100,7 +101,7 @@ def guess(body: str) -> tuple[Form, dict[str, str]] | None:
         return _about_quote(low, found)
     if re.search(r"\bfirst\b", low) and " or " in low and vp:
         return "order", {"alts": re.sub(r"^(?:did )?i (?:first )?", "", vp, flags=re.I)}
-    if _WHEN.search(low) and (vp or m):
+    if _WHEN.search(low) and (vp or m) and not _NOT_WHEN.match(low):
         return ("when", found) if vp else None
     return None
 

@@ -83,8 +83,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("previous", rf"{_WHAT} (?:did|was|have|had) {_I} (?:(?:do|doing|done|start|started|begin|begun|take|perform|been|make|made|cook|cooked|prepare) ?)*{_NEXT}before(?:hand)?\b(?P<vp>.*)"),
     ("next", rf"{_THING} (?:came|comes|happened|follow(?:ed|s)|was|next|the next|thing|step|activity|action|{_I}|did|start(?:ed)?)(?: (?:came|comes|happened|follow(?:ed|s)|was|next|thing|step|activity|action|right|just|immediately|directly|did|{_I}|do|started?))* ?(?:after )(?P<vp>.+)"),
     ("previous", rf"{_THING} (?:came|comes|happened|preceded|was|the|last|thing|step|activity|action|{_I}|did|start(?:ed)?)(?: (?:came|comes|happened|was|last|previous|thing|step|activity|action|right|just|immediately|directly|did|{_I}|do|started?))* ?before (?P<vp>.+)"),
-    ("next", r"what followed (?P<vp>.+)"),
-    ("previous", r"what preceded (?P<vp>.+)"),
+    ("next", rf"{_WHAT} followed (?P<vp>.+)"),
+    ("previous", rf"{_WHAT} preceded (?P<vp>.+)"),
     ("next", r"(?:right |just |immediately )?after (?P<vp>.+?),? (?:what|which [\w-]+) (?:did|was) i (?:do|doing|start|begin|take)(?: (?:next|then|doing))*"),
     ("previous", r"(?:right |just |immediately )?before (?P<vp>.+?),? (?:what|which [\w-]+) (?:did|had|was) i (?:do|doing|done|start|begin)(?: doing)?"),
     # places

@@ -53,7 +53,7 @@ _PAST = {
     "feel": "felt", "think": "thought", "run": "ran", "write": "wrote", "drive": "drove", "speak": "spoke", "meet": "met",
     "wear": "wore", "sit": "sat", "stand": "stood", "pay": "paid", "send": "sent", "sing": "sang", "ride": "rode", "hang": "hung",
     "hold": "held", "come": "came", "break": "broke", "build": "built", "catch": "caught", "choose": "chose", "shake": "shook",
-    "buy": "bought", "give": "gave",
+    "buy": "bought", "be": "were", "give": "gave",
 }  # fmt: skip
 
 

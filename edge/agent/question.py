@@ -94,6 +94,10 @@ _FORGOT = re.compile(
     r"(?:did|have) i (?:forget|forgot|forgotten) to (?P<act>close|shut|lock|turn off|switch off)(?: the)? (?P<obj>.+)",
     re.IGNORECASE,
 )
+_CORRECTED = re.compile(  # "did I open, sorry, did I close the window"
+    r"^.*?\b(?:sorry|no,? wait|wait,? no|i mean|i meant|scratch that|rather)\b[, .]+(?=(?:when|where|what|which|who|how|did|do|have|was|is)\b)",
+    re.IGNORECASE,
+)
 _PRESENT = re.compile(r"(?:right )?now$|at the moment$", re.IGNORECASE)  # "where is it now" asks for the last place
 _PICKED = re.compile(
     r"^i (?:picked up|took|grabbed|lifted) (?P<o>.+?)[;.,:] ?(?:and )?where did i (?:put|place|leave) (?:it|them)(?: (?:down|back|away))?$",
@@ -159,6 +163,7 @@ def _normal(body: str, quotes: tuple[str, ...]) -> tuple[str, str]:
     body = re.sub(r"^[,:; ]+", "", body)
     bare = _OPENING.sub("", body)
     body = bare if re.match(r"\w", bare) else body
+    body = _CORRECTED.sub("", body)
     body = re.sub(
         r",? (?:so far|up to now|until now|in all|in total|by now|now|lately|altogether|in days)(?=$|,)", "", body
     )
@@ -224,9 +229,10 @@ def _fill(text: str, quotes: tuple[str, ...]) -> str:
 
 _CATENATIVE = re.compile(
     r"^(?:(?:remember(?:ed)?|happen(?:ed)?|manage[d]?|get|got|have|had|try|tried|able|need(?:ed)?|want(?:ed)?|decide[d]?|forget|forgot) to|"
-    r"(?:end(?:ed)? up|succeed(?:ed)? in|finish(?:ed)?|bother(?:ed)? to)(?= \w+ing\b)) ",
+    r"(?:end(?:ed)? up|succeed(?:ed)? in|finish(?:ed)?|bother(?:ed)? to|start(?:ed)?|begin|began)(?= \w+ing\b)) ",
     re.IGNORECASE,
 )
+_BEING = re.compile(r"^((?:in|at|on|inside) (?:the|my|our|a|an|bed|work|school|home)\b)", re.IGNORECASE)
 _TAIL = re.compile(r",? (?:while|when|as|because|so that|at all|again|too|as well)\b.*$", re.IGNORECASE)
 _SPLIT = re.compile(r",\s*|\s+(?:or|and)\s+")
 
@@ -237,7 +243,7 @@ def _clause(text: str, quotes: tuple[str, ...]) -> Clause:
     quote = next((quotes[int(m.group(1))] for m in re.finditer(r"\u00a7(\d)", text)), "")
     bare = re.sub(r"\s*\u00a7\d\s*", " ", text).strip(" ,.:;?!")
     bare = re.sub(r"^(?:i|we) (?:was |were |have |had |did )?", "", bare, flags=re.IGNORECASE)
-    bare = _CATENATIVE.sub("", bare)
+    bare = _BEING.sub(r"be \1", _CATENATIVE.sub("", bare))
     bare = _TAIL.sub("", bare) if not quote else bare
     acts, thing = verbs_of(bare)
     return Clause(acts, thing, quote, _fill(_CATENATIVE.sub("", text), quotes))

@@ -71,6 +71,17 @@ def _yes(view: View, best: Heard, asked: set[str]) -> Draft | None:
     return Draft("yes_no", "yes", said, _evidence([best]), 0.7)
 
 
+def _names_held(q: Query, people: list[str], best: Heard) -> bool:
+    """Are the names a question has ("Japan") in the words found, or in those around them?  Another place is no answer."""
+    times = {w for s in q.spans for w in words.tokens(s.text)}
+    names = {w for w in _NAME.findall(q.text) if w.lower().removesuffix("'s") not in (*people, *times)}
+    texts = [best.item.text, *(i.text for i in (best.before, best.after) if i is not None)]
+    held = {k for text in texts for k in words.keys(text)}
+    return all(words.key(w) in held for w in names)
+
+
+_NAME = re.compile(r"(?<=[a-z,] )(?!I\b|I')[A-Z][a-z']+")
+_SAYING = {words.key(w) for w in "say tell mention talk speak explain ask thing".split()}
 _DATE = re.compile(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:not|never|no|nobody|without|\w+n't)\b", re.IGNORECASE)
 _WHETHER = re.compile(r"^(?:did|do|does|has|have|had|is|was|are|were|can|could|will|would)\b", re.IGNORECASE)
@@ -83,6 +94,7 @@ def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tup
     somebody else's words about themselves hold: a thing the other one did is no answer.
     """
     asked = set(words.content(q.text)) - {words.key(p) for p in people}
+    asked -= _SAYING if q.form == "said_what" else set()
     if not asked:
         return None, 0.0
     person = people[0] if people else ""
@@ -93,6 +105,8 @@ def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tup
     best = max(own[:4], key=lambda h: h.score * (0.4 + _share(asked, told(h.item.text))))
     if best.item.kind == "caption" and not _DATE.match(q.text) and _share(asked, best.item.text) <= SHOWN:
         return best, 0.0  # what was shown answers only what it shows
+    if not _names_held(q, people, best):
+        return best, 0.0
     trust = _share(asked, told(best.item.text)) + 0.5 * _share(
         asked, best.item.text, best.before.text if best.before else ""
     )

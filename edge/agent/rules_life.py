@@ -94,14 +94,21 @@ def _made(view: View, clause: Clause, scope: Scope) -> list[Item] | None:
     """What was cooked or made by name, at the hours of a meal where one was said; None where nothing was."""
     m = _MEAL.match(clause.text)
     text = m.group("vp") if m else clause.text
+    if m is not None and text.lower() in ("eat", "have", "get"):
+        text = "cook"  # what a meal was is told by what was made for it
+        if scope.start is not None and scope.end is not None and scope.end - scope.start < activities.LONGEST:
+            low, high = view.zone.day(view.zone.local(scope.start).date())  # "dinner last night" may be early
+            scope = Scope(min(low, scope.start), max(high, scope.end), True)
     acts, thing = verbs_of(text)
     plain = Clause(
         acts, thing or "meal", "", text
     )  # "what did I make" asks for what was cooked where dishes have names
     which = activities.meant(view, plain) if activities.cooking(acts, thing) else None
-    if which is None:
+    dishes = activities.dishes(view)  # "prepare breakfast" says nothing of what it was
+    names = tuple(n for n in which.names if n in dishes) if which is not None else ()
+    if not names:
         return None
-    items = activities.occurrences(view, which, scope)
+    items = activities.occurrences(view, activities.Meant(names), scope)
     if m is not None:
         low, high = MEALS[words.key(m.group("meal"))]
         items = [i for i in items if low <= view.zone.local(i.t).hour < high]

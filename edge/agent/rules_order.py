@@ -32,12 +32,15 @@ def before(view: View, q: Query) -> Draft | None:
 
 def _beside(view: View, q: Query, *, forward: bool) -> Draft | None:
     scope = view.scope(q)
-    anchors = _activities(view, q, scope) or _anchors(view, q.clause, scope)
+    named = _activities(view, q, scope)
+    anchors = named or _anchors(view, q.clause, scope)
+    same = {i.object for i in named}
     if not anchors:
         return None
     best: tuple[float, Item, Item, str] | None = None
     for anchor in anchors[-6:][::-1]:
-        for rank, item in enumerate(_neighbours(view, anchor, scope, forward)):
+        beside = [i for i in _neighbours(view, anchor, scope, forward) if not named or i.object not in same]
+        for rank, item in enumerate(beside):
             if not q.choices:
                 best = best or (1.0, anchor, item, _shown(item))
                 break
@@ -112,7 +115,10 @@ def _is_mark(item: Item) -> bool:
 
 
 def _shown(item: Item) -> str:
-    return item.object if item.kind == "event" and words.key(item.action.split(" ")[0]) == "start" else item.text
+    if item.kind == "event" and words.key(item.action.split(" ")[0]) == "start":
+        return item.object
+    mine = item.kind == "event" and item.subject.lower() in ("wearer", "i", "me")
+    return f"{item.action} {item.object}".strip() if mine else item.text
 
 
 def _same(choice: str, item: Item) -> float:

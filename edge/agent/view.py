@@ -157,7 +157,7 @@ class View:
         if which is not None and which.ends:
             return activities.occurrences(self, which, scope)
         terms = self.terms(clause)
-        if which is not None and all(activities.is_name(action) for action, _ in terms):
+        if which is not None and not any(_very(clause, action) for action, _ in terms):
             return activities.occurrences(self, which, scope)
         if terms:
             return self.mine(self.snap.lookup.events_of(terms, scope.start, scope.end))
@@ -321,6 +321,14 @@ class View:
     def days(self, items: Iterable[Item]) -> list[str]:
         """The local days of items, in order."""
         return sorted({day_of(i.t, i.offset_s) for i in items})
+
+
+def _very(clause: Clause, action: str) -> bool:
+    """Is an action the very act a clause names, and not the beginning of an activity?"""
+    done = words.act(action)
+    return not activities.is_name(action) and any(
+        words.act_grade(a, done) >= 2 for asked in clause.acts for a in (asked, *words.implied_by(asked))
+    )
 
 
 def seeing(clause: Clause) -> bool:

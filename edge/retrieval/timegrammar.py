@@ -55,6 +55,11 @@ BETWEEN = re.compile(rf"\b(?:between|from) {_stamp('a')} (?:and|to|until|till|-)
 POINT = re.compile(
     rf"\b(?P<rel>before|after|since|until|till|by|from)? ?(?:at |around |about |precisely |exactly )*{_stamp('a')}", _RE
 )
+HOURS = re.compile(
+    r"\b(?:between|from) (?P<h1>\d{1,2})(?: ?(?P<ap1>[ap])\.?m\b\.?)? (?:and|to|until|till|-) (?P<h2>\d{1,2})(?: ?(?P<ap2>[ap])\.?m\b\.?| o'?clock)?"
+    rf"(?: (?P<part>(?:in the|this) (?:morning|afternoon|evening)))?(?:,? (?P<day>{_RELDAY}))?(?=[ ,.?!]|$)",
+    _RE,
+)
 DAY = re.compile(
     rf"(?:\b(?P<rel>before|after|since|until|till|by)\s)?(?:\b(?:on|the) )?\b(?:(?:the )?(?P<part>{_PART}) (?:of|on) )?"
     rf"{_named(_DATE, 'a')}(?:,? (?:in the )?(?P<part2>{_PART}))?",

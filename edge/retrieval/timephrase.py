@@ -18,6 +18,7 @@ from edge.retrieval.timegrammar import (
     BETWEEN,
     DAY,
     DAYS,
+    HOURS,
     MONTHS,
     NOW,
     NUMBERS,
@@ -114,6 +115,7 @@ def extract(text: str, zone: Zone) -> Found:
     spans: list[tuple[int, Span]] = []
     for pattern, read in (
         (BETWEEN, _between),
+        (HOURS, _hours),
         (POINT, _point),
         (DAY, _day),
         (OF_MONTH, _of_month),
@@ -291,6 +293,24 @@ def _between(m: re.Match[str], zone: Zone) -> Span | None:
     return Span("range", a, z + (SECOND if end[1] else 0), m.group(0).strip())
 
 
+def _hours(m: re.Match[str], zone: Zone) -> Span | None:
+    """Read "between 7 and 9 this morning" and "from 2 to 4 pm yesterday"; bare hours without either are no time."""
+    g = m.groupdict()
+    part = (g["part"] or "").split(" ")[-1].lower()
+    late = (g["ap2"] or "").lower() == "p" or part in ("afternoon", "evening")
+    early = (g["ap1"] or g["ap2"] or "").lower() == "a"
+    hours = [int(g["h1"]), int(g["h2"])]
+    if max(hours) > 24 or not (g["ap2"] or part or g["day"]):
+        return None
+    if late and not early:
+        hours = [h + 12 if h < 12 else h for h in hours]
+    elif late and early:
+        hours[1] += 12 if hours[1] < 12 else 0
+    midnight = _midnight(_relday(g["day"] or "today", zone))
+    low, high = (zone.utc(midnight + timedelta(hours=h)) for h in hours)
+    return Span("range", low, high, m.group(0).strip()) if low < high else None
+
+
 def _point(m: re.Match[str], zone: Zone) -> Span | None:
     g = m.groupdict()
     found = _when(g, "a", zone, None)
@@ -300,6 +320,9 @@ def _point(m: re.Match[str], zone: Zone) -> Span | None:
     text = m.group(0).strip()
     end = at + (1 if found[1] else 60) * SECOND
     bounded = _bounded(g.get("rel"), Span("point", at, end, text), zone)
+    if found[2] and bounded.kind == "range" and (g["rel"] or "").lower() not in ("since", "from"):
+        low, high = zone.day(zone.local(at).date())  # "before noon today" is of that day
+        return replace(bounded, start=max(bounded.start, low), end=min(bounded.end, high))
     return replace(bounded, note="clock") if bounded.kind == "range" and not found[2] else bounded
 
 
@@ -365,7 +388,8 @@ def _ago(m: re.Match[str], zone: Zone) -> Span | None:
 
 def _past(m: re.Match[str], zone: Zone) -> Span | None:
     unit, number = m.group("u").lower(), m.group("n")
-    bare = number is None and not m.group(0).lower().strip().startswith(("in the past", "the past", "over", "within"))
+    rolling = ("in the", "the past", "over", "within", "during the", "for the")
+    bare = number is None and not m.group(0).lower().strip().startswith(rolling)
     if bare and unit in ("week", "month", "year"):
         return _period("last " + unit, m.group(0), zone)
     if bare and unit in ("day", "minute", "second", "min"):

@@ -62,10 +62,10 @@ _NEAR_VERBS = (
     "throw throw-away discard dispose bin toss throw-out",
     "move take pick-up lift grab put put-down",
     "remove take-off detach disassemble dismantle take-apart withdraw take-out pull-out unplug",
-    "attach assemble insert mount fix put-on connect fit install",
+    "attach assemble insert mount fix put-on connect fit install put-together build",
     "tighten screw fasten screw-in", "loosen unscrew unfasten", "exchange change replace swap",
     "start do make work-on prepare have cook", "look inspect check examine look-at", "press push push-down",
-    "say tell mention remark", "drink sip", "eat have consume", "use operate", "turn-on switch-on use", "brush clean", "turn rotate twist flip turn-over",
+    "say tell mention remark", "drink sip", "eat have consume", "use operate", "turn-on switch-on use", "brush clean", "empty unload", "load fill", "turn rotate twist flip turn-over",
 )  # fmt: skip
 
 STOPWORDS = frozenset(
@@ -183,7 +183,7 @@ def thing_grade(asked: tuple[str, ...], seen: tuple[str, ...]) -> int:
     """
     if not asked or not seen:
         return 0
-    if asked == seen:
+    if asked == seen or (len(asked) != len(seen) and "".join(asked) == "".join(seen)):  # "lunchbox", "lunch box"
         return 4
     if len(seen) > len(asked) and seen[-len(asked) :] == asked and "of" not in seen:
         return 3
