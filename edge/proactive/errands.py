@@ -31,6 +31,7 @@ _GO = re.compile(
 )  # fmt: skip
 _PICK = re.compile(
     r"^(?:pick|picks)(?: up)? (?P<thing>(?:(?:the|a|an|another|some|his|her) )?(?:\w+ )?(?:deliver(?:y|ies)|parcels?|packages?|orders?|mail|post|takeaway|take-?out|prescriptions?|shipments?)\b.*)$"
+    r"|^(?:fill|fills)(?: up)? (?P<can>(?:(?:the|a|an|another|his|her) )?(?:watering can|bucket|canister|jerry ?can|wheelbarrow|coal scuttle|log basket)\b.*)$"
 )
 _BY_HAND = re.compile(
     r"^(?:copy|copies|type|types|enter|enters|retype|retypes|transfer|transfers|key|keys|write|writes|paste|pastes)(?: in| over)? (?P<thing>.+? (?:into|in|to) (?:the |a |an |his |her )?(?:\w+ )?"
@@ -106,7 +107,7 @@ class Errands:
                 ("hand", _BY_HAND, "thing"),
             ):
                 match = pattern.search(words) if mine else None
-                thing = _CUT.sub("", match[group]).strip() if match else ""
+                thing = _CUT.sub("", match[group] or match[match.lastgroup or group]).strip() if match else ""
                 if content(thing):
                     found.append(Errand(item.t, content(thing), thing, kind, f"o{item.id}"))
         return found

@@ -32,6 +32,10 @@ from storage.snapshot import Snapshot
 
 ELSEWHERE = 3  # so many different other things done since mean the wearer has turned to something else
 AT_HAND = ("fridge",)  # nobody needs it open, not even who works beside it
+EMPTY_S = 480  # an oven is on for nothing so long after what was in it came out
+_EMPTIES = re.compile(
+    r"^(?:take|takes|remove|removes|get|gets|pull|pulls|lift|lifts)\b.*\b(?:out of|from) the (?:hot )?oven\b"
+)
 _SHOPS = re.compile(r"\b(?:shop|super ?market|store|market|grocery|mall|aisle|drug ?store)\b(?! ?room)")
 REACH_US = 12 * 3600 * US
 DONE_US = 1200 * US  # the longest away_s of the table, over which doings are compared
@@ -108,6 +112,12 @@ class PresentExpert:
         self._belongings.follow(window, items)
         self._last = (unit.recording, window.id)
 
+    def _emptied(self, standing: Standing, until: int) -> bool:
+        """Whether what was in the oven has been out of it for a while, the oven on."""
+        if standing.closure.name != "oven":
+            return False
+        return any(standing.t < t <= until - EMPTY_S * US and _EMPTIES.search(words) for t, words in self._done)
+
     def _mine(self, standing: Standing) -> bool:
         """Whether it is for the wearer to close: a shop's own freezers shut themselves."""
         return standing.closure.name not in AT_HAND or not _SHOPS.search(self._scene_at(standing.t).lower())
@@ -126,14 +136,15 @@ class PresentExpert:
     def _after_long(self, unit: Screening, items: Sequence[Item], books: Books) -> list[Service]:
         for standing in sorted(books.standing.values(), key=lambda s: (-s.closure.hazard, s.t)):
             closure = standing.closure
-            if not closure.away_s or not self._mine(standing) or not books.trusted(standing, going=False):
+            away_s = closure.away_s or (EMPTY_S if self._emptied(standing, unit.known) else 0)
+            if not away_s or not self._mine(standing) or not books.trusted(standing, going=False):
                 continue
-            mine = [i for i in items if i.kind != "speech" and i.t - standing.t >= closure.away_s * US]
+            mine = [i for i in items if i.kind != "speech" and i.t - standing.t >= away_s * US]
             if not mine:
                 continue
             start, scene = self._scene_at(standing.t), self._scene_at(unit.known)
             if start and scene and (start != scene or closure.name not in AT_HAND):
-                away = start != scene and self._away_for(start, unit.known) >= min(closure.away_s, 600) * US // 2
+                away = start != scene and self._away_for(start, unit.known) >= min(away_s, 600) * US // 2
             else:
                 away = self._busy_elsewhere(standing, unit.known)
             if away:

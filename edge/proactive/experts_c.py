@@ -15,6 +15,7 @@ from edge.clock import US
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
 from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.leaving import at_home
 from edge.proactive.recall import sought
 from edge.proactive.routines import Routines
 from edge.proactive.turns import Turn, Turns
@@ -157,24 +158,45 @@ def _fits(due: Due, turn: Turn, intention: Intention, window: Window, items: lis
         return 0
     if not due.how:
         return 0 if turn.kind in ("out", "bed") else 1
-    leaving = bool(due.words & _GO) and turn.kind in ("out", "bed")
+    arriving = _HOME in due.words and not due.words & _OFF
+    leaving = bool(due.words & _GO) and turn.kind in ("out", "bed") and not arriving
     around = stem_set(" ".join([turn.text, window.scene, window.description, *(i.text for i in items)]))
-    named = bool(due.words & around) or leaving
+    named = bool(due.words & around) or leaving or (arriving and bool(window.scene) and at_home(window.scene))
     if due.how == "before":
         return 0 if named else 1
-    if named or (due.how == "after" and turn.kind in ("end", "change") and not due.words - _VAGUE):
+    if named or (turn.kind in _PARTS and not due.words - _VAGUE):
         return 0
-    if due.how == "after" and due.words & _SESSION and turn.kind in ("end", "change", "room", "out"):
+    if due.how == "after" and due.words & _SESSION and turn.kind in _PARTS:
         return 0  # what goes on is rarely called by its name when it is seen
     return 1 if turn.t - intention.t >= CONTEXT_WAIT_US else None
 
 
 _GO = frozenset(key(w) for w in ("leave", "go", "out", "bed", "sleep", "home", "head", "way"))
+_HOME = key("home")
+_OFF = frozenset(key(w) for w in ("leave", "go", "out", "head", "way", "before"))
+_PARTS = ("end", "change", "room", "out")
 _SESSION = frozenset(
     key(w)
-    for w in """workout training practice lesson class session rehearsal match game exercise ride treatment visit""".split()
+    for w in """workout training practice lesson class session rehearsal match game exercise set round shift ride treatment visit""".split()
 )
-_VAGUE = frozenset(key(w) for w in ("this", "that", "call", "meeting", "finish", "done"))
+_VAGUE = frozenset(
+    key(w)
+    for w in (
+        "this",
+        "that",
+        "call",
+        "meeting",
+        "finish",
+        "done",
+        "here",
+        "ready",
+        "through",
+        "over",
+        "minute",
+        "moment",
+        "chance",
+    )
+)
 
 
 def _wish(intention: Intention) -> bool:

@@ -72,7 +72,7 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("boiling over", r"\b(?:boils?|boiling|foams?) over\b", r"\bbefore\b|\bso (?:that )?it\b|\bprevent", "it boils over"),
     Hazard("slippery floor", r"(?:spill\w*|pour\w* out|leak\w*|drip\w*)\b.{0,40}\b(?:on|onto|over|across)\b.{0,16}\bfloor|"
            r"(?:walk\w*|step\w*|run\w*|slip\w*)\b.{0,24}\bwet (?:\w+ )?(?:floor|tiles?)|\bpuddle\b.{0,16}\bfloor",
-           r"\b(?:wip|mopp|clean|dr(?:y|ies))\w*\b", "the floor is wet"),
+           r"\b(?:wip|mopp|clean|dr(?:y|ies)|paint|brush|roller)\w*\b", "the floor is wet"),
     Hazard("slippery ground",
            rf"(?:walk\w*|step\w*|run\w*|climb\w*|go\w*|slip\w*|skid\w*)\b.{{0,24}}\b(?:wet|slippery|icy|greasy|oily|frozen|slick|mossy|soapy) (?:\w+ )?{_GROUND}|"
            rf"{_GROUND}\b.{{0,40}}\b(?:(?:covered|coated|slick|glazed) (?:with|in) (?:\w+ )?(?:ice|frost|oil|grease|water|wet leaves|soap|moss)|(?:is|are|looks?) (?:very )?(?:icy|slippery|slick|frozen|greasy))|\bblack ice\b",
@@ -88,7 +88,7 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("broken glass", r"(?:broken|shattered|smashed|splinters? of|shards? of) (?:\w+ )?(?:glass|bottle|plate|jar|cup|mirror|bowl)|"
            r"(?:glass|bottle|jar|mirror|plate)\b.{0,16}\b(?:breaks|shatters|broke|shattered|smashes)|glass shards?",
            r"\b(?:sweep\w*|swept|bin|dustpan|throw\w* away|vacuum\w*)\b", "there is broken glass"),
-    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|\bladder\b.{0,30}\b(?:slid|slip|sink|wobbl|loose (?:gravel|ground|sand)|soft ground|ice)\w*|(?:los\w* (?:his |her |my |the )?balance|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
+    Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|\bladder\b.{0,30}\b(?:slid|slip|sink|wobbl|loose (?:gravel|ground|sand)|soft ground|ice)\w*|(?:los\w* (?:his |her |my |the )?balance|\b(?:cannot|can't|unable to|not able to) see (?:the |where )?(?:next )?(?:steps?|stairs?|floor|way|ground|going|feet)\b|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
            r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
            r"\b(?:toy|table leg)\b", "you may fall"),
     Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|\b(?:cross\w*|walk\w*|runs?|goes)\b.{0,12}\b(?:at|on|against) (?:a |the )?red\b|"
@@ -96,7 +96,8 @@ TABLE: tuple[Hazard, ...] = (
            rf"(?:step|walk|cross|run|rid)\w*\b.{{0,24}}\b(?:road|street|crossing|crosswalk|intersection|tracks|lane)\b.{{0,12}}\b(?:as|when|while|although|in front of)\b.{{0,12}}\b{_VEHICLE}\b.{{0,12}}\b(?:approach|com|turn|speed|rac)\w*|"
            r"(?:texting|looking at (?:the |a )?phone)\b.{0,16}\bwhile driving|driv\w*\b.{0,24}\bwhile (?:texting|looking at)",
            r"\b(?:window|crosses at the green|waits?|bus stop|tram stop|platform|station|stops?|slows?|parked|park\w* space|toy|shop(?:ping)?|exit|home|door|shelf|shelves|checkout|till)\b", "watch the road"),
-    Hazard("eyes off the way", rf"{_EYES}.{{0,16}}\b(?:while|as)\b.{{0,16}}\b{_STEERING}|{_STEERING}\b.{{0,30}}\b(?:while|and|with eyes)\b.{{0,8}}\b(?:{_EYES}|on the phone)",
+    Hazard("eyes off the way", rf"{_EYES}.{{0,16}}\b(?:while|as)\b.{{0,16}}\b{_STEERING}|{_STEERING}\b.{{0,30}}\b(?:while|and|with eyes)\b.{{0,8}}\b(?:{_EYES}|on the phone)|"
+           r"hold\w*\b.{0,12}\b(?:phone|mobile|smartphone)\b.{0,12}\bwhile\b.{0,16}\b(?:driv(?:es?|ing)|cycl(?:es?|ing)|rid(?:es?|ing) (?:\w+ ){0,2}(?:bicycle|bike|scooter|motorbike))",
            r"\b(?:parked|passenger|stops?|stopped|waits?|waiting|treadmill|exercise bike|stationary|while the (?:bus|train|tram|taxi|car|driver))\b", "eyes on the way"),
     Hazard("electricity", rf"wet {_HAND}|(?:knife|fork|spoon|screwdriver|{_HAND})\b.{{0,16}}\b(?:in|into|inside)\b.{{0,10}}\b(?:toaster|socket|outlet)|"
            r"(?:exposed|bare|frayed|damaged|sparking) (?:\w+ )?(?:wires?|cables?|cords?)",
@@ -136,9 +137,9 @@ TECHNIQUES: tuple[Hazard, ...] = (
            r"\bboth hands|tripod\b", "use both hands"),
     Hazard("too hard", r"(?:squeez|press|push|grip|pull|hammer|tighten|twist|rub|scrub)\w*\b.{0,40}\b(?:too (?:hard|tight\w*|forcefully|strongly)|with too much force|very hard)|overtighten\w*",
            r"\b(?:avoid|not too)\b", "use less force"),
-    Hazard("bending", r"\b(?:needle|blade|saw|drill bit|bit|nail|rod|tip|ruler|chisel|spatula)\b.{0,12}\b(?:bends?|flexes|buckles|bows|wobbles|wanders|skates)\b|\b(?:strips?|rounds? off|chews up|mangles) (?:the )?(?:head of )?(?:the )?(?:screw|bolt|nut|thread|head)|\b(?:screw|bolt|nut)\b.{0,12}\b(?:head|thread)?\b.{0,8}\b(?:strips|is stripped|rounds off)",
+    Hazard("bending", r"\b(?:needle|blade|saw|drill bit|bit|nail|rod|tip|ruler|chisel|spatula)\b.{0,12}\b(?:bends?|bending|flexes|flexing|buckles|buckling|bows|wobbles|wobbling|wanders|skates)\b|\b(?:strips?|rounds? off|chews up|mangles) (?:the )?(?:head of )?(?:the )?(?:screw|bolt|nut|thread|head)|\b(?:screw|bolt|nut)\b.{0,12}\b(?:head|thread)?\b.{0,8}\b(?:strips|is stripped|rounds off)",
            r"\b(?:on purpose|wire|straighten\w*)\b", "ease off, use less force"),
-    Hazard("overloaded", r"\b(?:overload|overfill|over-?fill)\w*\b|\b(?:paint|glue|varnish|ink|plaster|mortar|sealant|lacquer)\b.{0,16}\b(?:drip|run|blob|ooz|splatter)\w*\b.{0,24}\b(?:roller|brush|nozzle|gun|trowel|tube|pen)",
+    Hazard("overloaded", r"\b(?:overload|overfill|over-?fill)\w*\b|\btoo much (?:paint|glue|varnish|plaster|mortar|sealant|filler|grease|icing|polish|solder)\b|\b(?:paint|glue|varnish|ink|plaster|mortar|sealant|lacquer)\b.{0,16}\b(?:drip|run|blob|ooz|splatter)\w*\b.{0,24}\b(?:roller|brush|nozzle|gun|trowel|tube|pen)",
            r"\b(?:bus|train|lorry|tray)\b", "take less at a time"),
     Hazard("too fast", r"\b(?:drill|saw|sand|plan|turn|crank|pump|solder|sew|grind|mill|pour|pedal|lower|lift|strok|row|whisk|stir|beat|mix|blend|paint|spray|roll|swing|squat|curl|press|screw|plan(?:e|es|ing)|knead|brush|iron|cut|hammer)\w*\b.{0,40}\b(?:too (?:fast|quickly|hastily)|at too high (?:a )?speed|jerk(?:s|y|ily|ing)?)\b",
            r"\b(?:not too)\b", "go slower"),
