@@ -77,7 +77,7 @@ def _from_keyring() -> Secret:
         keyring: Any = importlib.import_module("keyring")
     except ImportError as error:
         raise ConfigError(
-            "storage.keyring needs the package keyring: pip install 'grove-edge[keyring]', or use storage.key_file."
+            "storage.keyring needs the package keyring: pip install -e '.[keyring]', or use storage.key_file."
         ) from error
     try:
         found = keyring.get_password(SERVICE, ACCOUNT)

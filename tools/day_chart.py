@@ -121,9 +121,7 @@ def draw(day: Day, path: Path) -> None:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise PlotError(
-            "Drawing needs matplotlib: pip install 'grove-edge[dev]', or pip install matplotlib."
-        ) from error
+        raise PlotError("Drawing needs matplotlib: pip install -e '.[dev]', or pip install matplotlib.") from error
     mpl.use("Agg")
     with (
         mpl.rc_context({"svg.hashsalt": "grove-edge", "svg.fonttype": "none", "font.size": 9, "hatch.linewidth": 0.5}),

@@ -31,7 +31,7 @@ def main(device: str, rate: int) -> int:
         import pyaudio  # noqa: PLC0415
     except ImportError:
         return _fail(
-            "PyAudio is not installed: pip install 'grove-edge[audio]' (needs portaudio19-dev), or use no microphone."
+            "PyAudio is not installed: pip install -e '.[audio]' (needs portaudio19-dev), or use no microphone."
         )
     quiet, own = os.open(os.devnull, os.O_WRONLY), os.dup(2)
     os.dup2(quiet, 2)  # ALSA and JACK talk to standard error about devices nobody asked for

@@ -68,7 +68,7 @@ def listen(port: int, token: str | None) -> socket.socket:
         import uvicorn  # noqa: F401, PLC0415
     except ImportError as error:
         raise ConfigError(
-            "device.health_port needs the server extra: pip install 'grove-edge[server]', or set it to 0."
+            "device.health_port needs the server extra: pip install -e '.[server]', or set it to 0."
         ) from error
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -242,7 +242,7 @@ def _device(name: str) -> Player:
     if program is not None:
         return CommandPlayer(program, name)
     return NullPlayer(
-        "Nothing can be spoken: install pulseaudio-utils or alsa-utils, or PyAudio (pip install 'grove-edge[audio]')."
+        "Nothing can be spoken: install pulseaudio-utils or alsa-utils, or PyAudio (pip install -e '.[audio]')."
     )
 
 

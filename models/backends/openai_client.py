@@ -134,7 +134,7 @@ class Client:
             import openai
         except ImportError as error:
             raise EngineMissingError(
-                'The package openai is not installed: run `pip install "grove-edge[remote]"`.'
+                "The package openai is not installed: run `pip install -e '.[remote]'`."
             ) from error
         self._openai = openai
         self._first, self._idle = first_byte_s, idle_s

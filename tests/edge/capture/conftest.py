@@ -36,7 +36,7 @@ def virtual_microphone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     for program in ("pulseaudio", "pactl", "paplay"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed: apt-get install pulseaudio pulseaudio-utils")
-    pytest.importorskip("pyaudio", reason="PyAudio is not installed: pip install 'grove-edge[audio]'")
+    pytest.importorskip("pyaudio", reason="PyAudio is not installed: pip install -e '.[audio]'")
     script = _HERE.parents[2] / "tools" / "audio_sinks.sh"
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
 

@@ -25,6 +25,6 @@ def virtual_audio() -> Iterator[VirtualAudio]:
     for program in ("pulseaudio", "pactl", "parec"):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed: apt-get install pulseaudio pulseaudio-utils")
-    pytest.importorskip("pyaudio", reason="PyAudio is not installed: pip install 'grove-edge[audio]'")
+    pytest.importorskip("pyaudio", reason="PyAudio is not installed: pip install -e '.[audio]'")
     with sound_server() as audio:
         yield audio
