@@ -188,6 +188,8 @@ def _lines_of(concerned: dict[str, Any], head: str) -> list[str]:
     if concerned.get("kind") == "all":
         return [f"{head}: everything in this memory."]
     c = concerned
+    if not (c["windows"] or c["windows_cut"] or c["episodes"]):
+        return [f"{head}: nothing, no window of this memory is of that time or names it."]
     gone = f"{c['windows']} windows ({c['seconds'] / 60:.0f} minutes), part of {c['windows_cut']} more, {c['episodes']} episodes"
     return [f"{head}: {gone}; written anew: {c['episodes_rewritten']} episodes and {c['patterns']} patterns."]
 
