@@ -122,10 +122,6 @@ class WavPlayer:
 
     def close(self) -> None:
         if self._file is not None:
-            if not self._bytes:  # nothing was said: a sound file all the same, of no length
-                with suppress(OSError):  # a full disk leaves it without its header, which is as well
-                    self._file.seek(0)
-                    _write_all(self._file, _header(_SILENT_RATE, 0))
             self._file.close()
             self._file = None
 
@@ -136,6 +132,9 @@ class WavPlayer:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             file = os.fdopen(descriptor, "r+b", buffering=0)
             head = file.read(_HEADER.size)
+            if not head:  # a sound file from the first, should nothing ever be said
+                with suppress(OSError):  # on a full disk it gets its header with its first words
+                    _write_all(file, _header(_SILENT_RATE, 0))
         except OSError as error:
             raise AudioError(
                 f"The sound file {self._path} cannot be written ({error.strerror}): choose another path."

@@ -131,8 +131,9 @@ def test_a_disk_that_fills_is_a_problem_that_passes(tmp_path: Path) -> None:
 
 def test_a_file_in_which_nothing_was_said_opens_and_takes_any_rate_later(tmp_path: Path) -> None:
     path = tmp_path / "out.wav"
-    WavPlayer(path).close()
-    assert len(read(path)[1]) == 0
+    silent = WavPlayer(path)
+    assert len(read(path)[1]) == 0  # while it is open, and if nobody closes it
+    silent.close()
     player = WavPlayer(path)
     player.play([chunk(rate=16_000)], NEVER)
     player.close()
