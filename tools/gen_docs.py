@@ -174,7 +174,7 @@ def tools() -> str:
         MADE,
         (
             "Programs for whoever builds, measures or ports the device; they are in the repository, not in the wheel, and run "
-            "from its root with the environment of `tools/test.sh`. Most figures in the README come from one of them."
+            "from its root with the environment of `tools/test.sh`. What these pages say in figures comes from them."
         ),
     ]
     for path in sorted((ROOT / "tools").glob("*.py")):
