@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from edge.agent import anchored_time, dispatch, followup
+from edge.agent import anchored_time, dispatch, doubts, followup
 from edge.agent.draft import Draft
 from edge.agent.glance import Glance
 from edge.agent.llm_check import spoken_sentences
@@ -124,6 +124,7 @@ def ask(
     view = View(snapshot, now, offset_s, owner, embed, glance, eyes)
     if previous is not None and not choices:
         text = followup.whole(text, view.zone, previous)
+    text, second = (text, "") if choices else doubts.first_of_two(text, view.zone)
     told = anchored_time.Told(text) if choices else anchored_time.resolve(view, text)
     text = told.text
     query = replace(understand(text, view.zone, tuple(choices or ())), asked=now)
@@ -131,6 +132,8 @@ def ask(
     note = told.note or anchored_time.guessed(query.spans, view.zone)
     if note:
         draft = replace(draft, answer=f"{draft.answer.rstrip('.')}, {note}.")
+    if second:
+        draft = replace(draft, answer=f"{draft.answer} Ask me the second question by itself.")
     note, spent = "", None
     if mind is not None and (policy == "llm" or (policy == "auto" and not sure(draft))):
         thinking = Thinking(view, query, mind.model, mind.budget, mono=mind.mono, cancelled=cancelled, say=say)

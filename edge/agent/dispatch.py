@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from edge.agent import (
+    doubts,
     present,
     rules_choice,
     rules_compare,
@@ -48,6 +49,8 @@ RULES: dict[Form, Rule] = {
     "said_what": rules_speech.said_what,
     "mentioned": rules_speech.mentioned,
     "talked_about": rules_speech.talked_about,
+    "bare": rules_times.bare,
+    "usual_length": rules_times.usual_length,
     "average": rules_compare.average,
     "most_day": rules_compare.most_day,
     "more": rules_compare.more,
@@ -80,6 +83,8 @@ RULES: dict[Form, Rule] = {
 
 def answer(view: View, query: Query) -> Draft:
     """Answer by the form's rule; what it leaves open is looked up by its words."""
+    if (unclear := doubts.doubt(view, query)) is not None:
+        return unclear
     draft = RULES[query.form](view, query)
     if draft is None and query.choices and query.form != "lookup":
         draft = rules_choice.which(view, query)

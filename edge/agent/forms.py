@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 Form: TypeAlias = Literal[
     "when", "did", "count", "count_days", "days_with", "days_without", "days_since", "usual_time", "usual_next",
     "duration", "order", "before_than", "next", "previous", "put", "taken_from", "said_when", "reply", "said_what", "text",
-    "schedule", "which_place", "until", "who_said", "todo", "there", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup", "average", "most_day", "more", "favourite", "mentioned", "talked_about",
+    "schedule", "which_place", "until", "who_said", "todo", "there", "seen_which", "in_view", "how_many", "looks", "session", "wrong", "during", "state", "objects", "who", "day", "recipe_had", "amount", "step_when", "now", "lookup", "average", "most_day", "more", "favourite", "mentioned", "talked_about", "bare", "usual_length",
 ]  # fmt: skip
 
 _I = r"(?:i|we)"
@@ -57,6 +57,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("days_with", rf"(?:on |in )?(?:which|what|all|the)(?: of)? (?:the |my |these )?{_DAYS}\b.*?\b{_AI} {_EVER}(?P<vp>.+?)(?: on)?"),
     ("usual_time", rf"(?:at )?(?:(?:about|around|roughly) )?(?:when|what time(?: of (?:the )?day)?|what hour)(?: of (?:the )?day)? do {_I} {_USUAL} {_EVER}(?P<vp>.+)"),
     ("usual_time", r"what(?: is|'s)? (?:my|the) (?:usual|normal|typical|average) time (?:to|for|of|when i|that i|at which i) (?P<vp>.+)"),
+    ("usual_length", rf"(?:on average,? )?how (?:long|much time|many (?P<unit>minutes|hours)) (?:do {_I}|does (?:my|the|a)) (?:(?:{_USUAL}|on average) )?(?:spend )?(?:(?:on|in|for|to) )?(?P<vp>.+?)(?: (?:usually|normally|on average))?(?: (?:take|last|go on))?(?: (?:me|on average|usually))?"),
+    ("usual_length", rf"how (?:long|much time|many (?P<unit>minutes|hours)) did {_I} (?:spend )?(?:(?:on|in) )?(?P<vp>.+?) on average"),
     ("usual_next", rf"what (?:do|will|would) {_I} {_USUAL} (?:start|do|begin|turn to)?(?: doing| next| then| right| directly)* ?(?:next )?after (?:that )?(?P<vp>.+)"),
     ("usual_next", rf"(?:after|once) (?P<vp>.+?),? what do {_I} {_USUAL} (?:start|do|begin|turn to).*"),
     ("usual_next", rf"what {_USUAL} (?:comes|follows|happens)(?: next)?(?: after)? (?P<vp>.+)"),
@@ -66,7 +68,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("duration", r"how (?:long|(?:many|much) (?P<unit>seconds?|minutes?|hours?|time))(?: in (?P<unit2>seconds|minutes|hours))? (?:did|does|was|were|has|have) (?:the |it )?(?:step |task |activity )?(?P<vp>§\d)(?: \w+)?(?: take| took| taken| last| lasted| go on| need)*"),
     ("duration", rf"how (?:long|(?:many|much) (?P<unit>seconds?|minutes?|hours?|time))(?: in (?P<unit2>seconds|minutes|hours))?(?: in all| altogether)? (?:did|have|was|were|had) (?:{_I}|it) (?:spend|spent|take|took|taken|need|needed|last|be|been|busy)?(?: (?:me|on|doing|to|for|with|in))*\b ?(?P<vp>.*)"),
     ("duration", r"how long (?:was|lasted|did) (?:the |my )?(?P<vp>.+?)(?: last| take)?"),
-    ("count", rf"how (?:many times|often|frequently)(?: (?:in (?:all|total)|altogether|so far))* {_AI} {_EVER}(?P<vp>.+?)(?: (?:in (?:all|total)|so far|until now|up to now|altogether))*"),
+    ("count", rf"how (?:many times|often|frequently)(?: (?:in (?:all|total)|altogether|so far))* {_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: (?:in (?:all|total)|so far|until now|up to now|altogether))*"),
     ("count", r"(?:what is |what was )?(?:the )?number of times {ai} (?P<vp>.+)".replace("{ai}", _AI)),
     ("how_many", r"how many (?P<obj>[\w -]+?) (?:(?:did|have|had|could|can) (?:i|we) (?:see|seen|spot|spotted|notice|noticed|count)|(?:was|were|is|are|stood|stand|lay|lie|hung|hang) (?:there|in (?:my )?(?:view|sight)|in front of me|visible|around|(?:on|in|at) the [\w ]+))(?: .*)?"),
     ("looks", r"(?:what|which) (?P<unit>colou?r)s? (?:was|were|is|are|did|does|do|has|have|had)(?: i see on)? (?P<obj>.+?)(?: have| had| painted)?"),
@@ -146,8 +148,8 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("seen_which", rf"{_AI} {_EVER}{_SEE} any ?thing(?P<obj>)(?: interesting| else)?"),
     ("in_view", r"(?:what|which things|which objects)(?: all| else| things?)? (?:was|were|is|are|stood|lay|stands|lies|stand|lie|sat|sits|could i see|can i see|did i see|do i see) (?P<vp>(?:on top of|on|in|at|under|behind|beside|near|next to|in front of|by|around|inside|with|within|there|visible)\b.*)"),
     # times
-    ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?{_EVER}(?P<vp>.+?){_ORD_END}"),
-    ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent) time (?:that |when )?{_AI} (?P<vp>.+)"),
+    ("when", rf"(?:{_TIME} (?:was it )?(?:when |that )?|what time was it when |what(?: was| is|'s) the time when ){_AI} (?:{_ORD} )?(?P<not>not |never )?{_EVER}(?P<vp>.+?){_ORD_END}"),
+    ("when", rf"(?:(?:when|what time|at what time|what)(?: was|'s| is) )?the (?P<ord>last|first|latest|earliest|most recent|second|third|fourth|fifth|sixth) time (?:that |when )?{_AI} (?P<vp>.+)"),
     ("when", rf"{_TIME} (?:did|was) (?:the )?(?:step |task |activity )?(?P<vp>§\d)(?: (?P<ord>last|first))? (?:start|begin|started|begun|happen|take place|occur|done)"),
     ("when", rf"{_TIME} was (?!(?:the|my|our|a|an) [\w-]+$)(?P<obj>.+?) (?:(?P<ord>last|first) )?(?P<verb>\w+(?:ed|en|t|g|k|n))(?: by me)?"),
     ("schedule", r"(?:when|(?:at |on )?what (?P<unit>time|day|date)|(?:on |at )?which (?P<unit2>day|date|time)) (?:exactly )?(?:is|are|was|were|does|do|did|will|should|must) (?P<vp>(?:the|my|our|this|that|a|an|today's|tomorrow's|next)\b(?! (?:last|first|latest|earliest|most recent) time\b)[^\u00a7]+)"),
@@ -156,6 +158,7 @@ _TABLE: tuple[tuple[Form, str], ...] = (
     ("during", r"(?:what|which)\b.*\b(?:did|was|were|am|have|had) i (?:do|doing|done|busy with|up to|perform|make|making)\b(?P<vp>.*)"),
     ("during", r"what (?:happened|was happening|went on|was going on|did i see|was there)\b(?P<vp>.*)"),
     ("did", rf"(?:is it true that |whether |if ){_AI} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: at all| yet)?"),
+    ("did", rf"(?:did|have|had) {_I} (?P<unit>skip(?:ped)?|miss(?:ed)?|(?:forg[eo]t(?:ten)?|fail(?:ed)?|neglect(?:ed)?) to|leave out|left out) (?P<vp>.+?)(?: at all| yet)?"),
     ("did", rf"(?:did|have|had|was|were) {_I} (?P<not>not |never )?{_EVER}(?P<vp>.+?)(?: at all| yet)?"),
     ("did", rf"(?:didn't|haven't|hadn't) {_I} {_EVER}(?P<vp>.+?)(?: at all| yet)?"),
 )  # fmt: skip

@@ -99,6 +99,10 @@ _CORRECTED = re.compile(  # "did I open, sorry, did I close the window"
     re.IGNORECASE,
 )
 _PRESENT = re.compile(r"(?:right )?now$|at the moment$", re.IGNORECASE)  # "where is it now" asks for the last place
+_BARE = re.compile(  # "keys?", "my blue mug?"
+    r"(?:the |my |our )?(?!(?:when|where|what|which|who|whose|why|how|did|do|does|have|has|had|is|are|was|were|am|can|could|will|would|should|yes|no|hello|thanks?|please|help|stop|ok|i|you|he|she|they|we|it)\b)[\w'-]+(?: (?!i\b|you\b|is\b|are\b|was\b|did\b)[\w'-]+){0,2}",
+    re.IGNORECASE,
+)
 _PICKED = re.compile(
     r"^i (?:picked up|took|grabbed|lifted) (?P<o>.+?)[;.,:] ?(?:and )?where did i (?:put|place|leave) (?:it|them)(?: (?:down|back|away))?$",
     re.IGNORECASE,
@@ -153,6 +157,8 @@ def understand(text: str, zone: Zone, choices: tuple[str, ...] = ()) -> Query:
         spans = tuple(s for s in found.spans if not _PRESENT.match(s.text))
         return _query(text, guessed[0], guessed[1], quotes, spans, recording, context, choices, body)
     clause = _clause(body, quotes)
+    if not choices and not quotes and _BARE.fullmatch(body):
+        return Query(text, "bare", (Clause(((words.key("do"), ""),), body, "", body),), found.spans, recording, context)
     return Query(text, "lookup", (clause,), found.spans, recording, context, choices=choices)
 
 

@@ -80,6 +80,10 @@ def _names_held(q: Query, people: list[str], best: Heard) -> bool:
     return all(words.key(w) in held for w in names)
 
 
+_OTHERS_OR_WHY = re.compile(
+    r"^(?:why|who)\b|\b(?:did|does|has|had|was|is|will) (?:he|she|they|(?:some|any)(?:body|one)(?: else)?|(?:my|our) (?:wife|husband|partner|mother|father|mum|mom|dad|son|daughter|sister|brother|friend|neighbou?r|boss|flatmate|child|kids?|children|parents))\b",
+    re.IGNORECASE,
+)
 _NAME = re.compile(r"(?<=[a-z,] )(?!I\b|I')[A-Z][a-z']+")
 _SAYING = {words.key(w) for w in "say tell mention talk speak explain ask thing".split()}
 _DATE = re.compile(r"(?:on |at |in )?(?:when|what (?:date|day)|which day)\b", re.IGNORECASE)
@@ -105,6 +109,8 @@ def _trusted(view: View, q: Query, people: list[str], found: list[Heard]) -> tup
     best = max(own[:4], key=lambda h: h.score * (0.4 + _share(asked, told(h.item.text))))
     if best.item.kind == "caption" and not _DATE.match(q.text) and _share(asked, best.item.text) <= SHOWN:
         return best, 0.0  # what was shown answers only what it shows
+    if best.item.kind == "caption" and _OTHERS_OR_WHY.search(q.text):
+        return best, 0.0  # what the wearer did says nothing of somebody else, nor why
     if not _names_held(q, people, best):
         return best, 0.0
     trust = _share(asked, told(best.item.text)) + 0.5 * _share(

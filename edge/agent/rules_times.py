@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from statistics import median
 
-from edge.agent import activities, rules_facts, rules_seen, rules_told
+from edge.agent import activities, rules_facts, rules_places, rules_seen, rules_told
 from edge.agent.draft import Draft, proof, spread
-from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time
+from edge.agent.phrases import act_done, clock_of, count_word, day_words, sentence, spoken_days, spoken_time, to_you
 from edge.agent.question import Query
 from edge.agent.rules_sessions import session
 from edge.agent.scope import Scope
@@ -20,6 +21,7 @@ from storage.records import Item
 
 NEVER = "never"
 WHOLE_DAY: Us = 72_000_000_000  # 20 hours: a scope as long is days, not a part of one
+_NTH = {"second": 1, "third": 2, "fourth": 3, "fifth": 4, "sixth": 5}
 LATELY = 40  # of the times of one thing, the newest: enough for the last and its proof
 _OF_EVENT = re.compile(
     r"\b(?:when|what time|what day) was (?:the|my|our)\b", re.IGNORECASE
@@ -31,7 +33,8 @@ def when(view: View, q: Query) -> Draft | None:
     if seeing(q.clause):
         return rules_seen.when(view, q)
     scope = view.scope(q)
-    first = q.ordinal == "first" or (scope.named and not q.ordinal)
+    nth = _NTH.get(q.ordinal, 0)
+    first = q.ordinal == "first" or bool(nth) or (scope.named and not q.ordinal)
     items = view.occurrences(q.clause, scope, None if first else LATELY)
     if not items and q.clause.quote:
         items = [i for _, i in view.alike(q.clause.quote, scope, least=0.6)[:1]]
@@ -50,7 +53,15 @@ def when(view: View, q: Query) -> Draft | None:
             f"I have no record that you {act_done(q.clause)} {_scope_words(q)}.".replace(" .", "."),
             confidence=0.7,
         )
-    item = items[0] if first else items[-1]
+    if nth >= len(items) > 0 and nth:
+        return Draft(
+            "time",
+            None,
+            f"I have seen that only {count_word(len(items))} {_scope_words(q)}.".replace(" .", "."),
+            proof(items[-3:]),
+            0.4,
+        )
+    item = items[nth] if first else items[-1]
     said = f"You {q.ordinal + ' ' if q.ordinal else ''}{act_done(q.clause)} {spoken_time(view, item.t)}."
     return Draft(
         "time", view.zone.iso(item.t), said, proof([item, *(i for i in items[::-1] if i is not item)][:5]), 0.95
@@ -65,6 +76,20 @@ def did(view: View, q: Query) -> Draft | None:
     items = view.occurrences(q.clause, scope)
     if not items and q.clause.quote:
         items = view.begun([i for _, i in view.alike(q.clause.quote, scope, least=0.8)], q.clause)
+    if q.unit and (items or q.clause.acts):  # skipped, missed, forgotten: the other way round
+        item = items[-1] if items else None
+        value, told = (
+            ("no", f"No: you did, {spoken_time(view, item.t)}.")
+            if item
+            else ("yes", f"It seems so: I have not seen that {_scope_words(q)}.".replace(" .", "."))
+        )
+        return Draft("yes_no", value, told, proof(items[-3:]), 0.8 if items else 0.6)
+    parts = [p for p in re.split(r",? and ", q.clause.thing) if p]
+    if items and len(parts) > 1 and not any(words.thing(i.object) == words.thing(q.clause.thing) for i in items):
+        missing = [p for p in parts if not view.occurrences(replace(q.clause, thing=p), scope)]
+        if missing:
+            told = f"Not all of it: I have not seen that with {to_you(' or '.join(missing))}."
+            return Draft("yes_no", "no", told, proof(spread(items[::-1])), 0.7)
     if items:
         last = items[-1]
         often = f" ({count_word(len(items))})" if len(items) > 1 else ""
@@ -178,6 +203,35 @@ def duration(view: View, q: Query) -> Draft | None:
     if not marked:  # what is no activity has no length: the next act says nothing of it
         return Draft("seconds", None, f"I don't know: I saw it begin {spoken_time(view, item.t)}, not how long it went on.", proof([item, end]), 0.3)  # fmt: skip
     return _length(q, end.t - item.t, f"beginning {spoken_time(view, item.t)}", [item, end])
+
+
+def usual_length(view: View, q: Query) -> Draft | None:
+    """How long an activity usually goes on: the median of its times."""
+    which = activities.meant(view, q.clause)
+    times = activities.went(view, which, view.scope(q)) if which is not None else []
+    if not times:
+        return Draft("seconds", None, "I don't know: I have not seen how long that goes on.", confidence=0.3)
+    lengths = sorted((w.end - w.begin.t, n) for n, w in enumerate(times))
+    middle = times[lengths[len(lengths) // 2][1]]
+    length = round(median(n for n, _ in lengths))
+    found = _length(q, length, f"judging by {len(times)} time{'' if len(times) == 1 else 's'}", [middle.begin])
+    return replace(found, answer=f"Usually {found.answer}", confidence=0.9 if len(times) > 2 else 0.5)
+
+
+def bare(view: View, q: Query) -> Draft | None:
+    """A thing and no question: where it was put, else when it was last done or seen."""
+    if len(q.clause.text.split()) == 1 or re.match(r"(?:the|my|our) ", q.clause.text, re.IGNORECASE):
+        placed = rules_places.put(view, q)
+        if placed is not None and placed.value is not None:
+            return placed
+    which = activities.meant(view, q.clause)
+    items = activities.occurrences(view, which, view.scope(q)) if which else view.glimpses(q.clause.text, view.scope(q))
+    if not items:
+        return Draft(
+            "text", None, "I don't know: ask me where it is, or when or how often you did something.", confidence=0.2
+        )
+    said = f"The last time was {spoken_time(view, items[-1].t)}. Ask me when, where or how often."
+    return Draft("time", view.zone.iso(items[-1].t), said, proof(items[::-1][:5]), 0.6)
 
 
 def _went_on(view: View, q: Query, which: activities.Meant, scope: Scope) -> Draft:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -36,6 +37,7 @@ SEEING = frozenset(words.key(w) for w in "see spot notice".split())
 _USING = frozenset(
     words.act(w) for w in ("use", "operate", "run", "touch", "handle", "go to", "be at", "was at", "use up")
 )
+_JOINED = re.compile(r",? (?:and|or) (?=\w)", re.IGNORECASE)
 _LOOKING = frozenset(words.key(w) for w in "look see inspect watch notice spot".split())
 _SELF = frozenset(("", "wearer", "i", "me", "we", "user", "camera wearer", "person wearing the camera"))
 _BEGINS = frozenset(
@@ -208,9 +210,19 @@ class View:
                     grade = words.thing_grade(asked, words.thing(thing))
                     if grade:
                         graded.append((grade, (action, thing)))
-            if graded:
+            if graded and (max(g for g, _ in graded) > 1 or _JOINED.search(clause.thing) is None):
                 return _best_named(graded, literal, bare_counts=self._only_kind(asked, graded))
+        if (parts := _JOINED.split(clause.thing)) and len(parts) > 1:
+            return self._each(clause, parts)
         return self._handled(asked) if all(a in _USING for a in clause.acts) else []
+
+    def _each(self, clause: Clause, parts: list[str]) -> list[tuple[str, str]]:
+        """The pairs of each of several things; none where a part is another act or no thing that is known."""
+        heads = {words.act(a)[0] for a in self.actions()}
+        if any(words.key(p.split(" ")[0]) in heads for p in parts[1:] if p):
+            return []
+        found = [self.terms(replace(clause, thing=p)) for p in parts if p]
+        return [pair for pairs in found for pair in pairs] if all(found) or " or " in clause.thing else []
 
     def _handled(self, asked: tuple[str, ...]) -> list[tuple[str, str]]:
         """Anything done with a thing but looking at it: to use a knife is to take it, to cut with it, to wash it."""

@@ -33,6 +33,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     (r"when (?:was|were) (?P<x>(?:the|my|our) [\w -]+?) (?P<o>last|first) (?P<v>on|off)", r"when did i \g<o> turn \g<v> \g<x>"),
     (r"(?:what (?:is|was) )?(?:the )?(?:total |whole )?time (?:that )?(?:i )?(?:have |had )?(?:spent|spend) (?:on|at|in|with)? ?(?P<x>.+)", r"how long did i spend on \g<x>"),
     (rf"(?:what (?:is|was) )?(?:the )?number of times (?:that )?{_SUBJECT} (?:was|were|has been|got) {_DONE}", r"how many times did i \g<v> \g<x>"),
+    (r"how (?:long|many days)(?: is it| has it been)? since (?:my|our|the) last (?P<x>[\w' -]+)", r"how long since i last have \g<x>"),
     (r"last time (?:that |when )?(?P<x>i .+)", r"when was the last time \g<x>"),
     (r"(?:when|what time) (?:was|is|were) (?:my|our|the) (?P<o>last|first|latest) (?!time\b)(?P<x>[\w' -]+?)(?: of the day)?", r"when did i \g<o> have \g<x>"),
     (rf"(?:my |our |the )?(?P<o>last|first|latest) (?!time\b|thing\b|one\b)(?P<x>{_FEW}?)(?: of the day)?(?: ?[-\u2013\u2014:,;]+ ?when)?", r"when did i \g<o> have \g<x>"),

@@ -35,6 +35,7 @@ SpanKind: TypeAlias = Literal["day", "point", "range"]
 SECOND: Us = 1_000_000
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are naive here; Zone gives them their offset
 
+_FROM_TO = re.compile(r"\b(?:between|from)\s{2,}(?:and|to|until|till|through)(?=\s{2,})", re.IGNORECASE)
 PARTS = {  # hours of the local day; a part that ends after 24 runs into the next day
     "morning": (5, 12), "afternoon": (12, 18), "evening": (17, 24), "night": (20, 29), "lunchtime": (11, 14),
     "noon": (11, 13),
@@ -135,6 +136,12 @@ def extract(text: str, zone: Zone) -> Found:
             # Blanks keep the positions of what follows, so that the spans stay in the order of the sentence.
             text = text[: m.start()] + " " * (m.end() - m.start()) + text[m.end() :]
             position = m.end()
+    if (m := _FROM_TO.search(text)) is not None and len(spans) == 2 and all(s.kind == "day" for _, s in spans):
+        (at, a), (_, b) = sorted(spans, key=lambda p: p[0])
+        if a.start >= b.start:  # "from Monday to Friday" asked on a Saturday is one week
+            a = replace(a, start=a.start - 7 * 86_400 * SECOND)
+        spans = [(at, Span("range", a.start, b.end, f"{a.text} to {b.text}"))]
+        text = text[: m.start()] + text[m.end() :]
     rest = re.sub(r"\s+([,.?!:;])", r"\1", re.sub(r"\s+", " ", text)).strip()
     return Found(rest, _merge_days([s for _, s in sorted(spans, key=lambda p: p[0])], zone))
 

@@ -248,4 +248,4 @@ def test_a_model_that_obeys_what_it_reads_can_do_nothing() -> None:
 
 
 def test_every_form_has_a_rule() -> None:
-    assert {form for form, _ in FORMS} | {"lookup"} == set(RULES)
+    assert {form for form, _ in FORMS} | {"lookup", "bare"} == set(RULES)
