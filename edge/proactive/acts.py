@@ -30,7 +30,8 @@ _BARE = frozenset("the a an my our your his her their its this that water".split
 _CLAUSE = re.compile(r"[.;,!?]\s+|\s+(?:and(?: then)?|then|while|before|after which|as) ")
 # A caption about somebody else: "Anna closes the fridge", "a man opens the door".
 _OTHER = re.compile(
-    r"(?:(?:[Aa] |[Tt]he |[Aa]nother )(?:\w+ )?(?:man|woman|child|boy|girl|colleague|friend|visitor|partner|neighbour)"
+    r"(?:(?:[Aa] |[Tt]he |[Aa]nother )(?:\w+ )?(?:man|woman|child|boy|girl|colleague|friend|visitor|partner|neighbou?r|courier|postman|mail carrier|delivery driver|waiter|waitress|cashier|clerk|customer|"
+    r"teacher|doctor|coach|driver|guest|passenger|baby|toddler|kid|student|patient|grandmother|grandfather|mother|father|mom|dad|son|daughter|wife|husband|sister|brother|shopkeeper|police officer)"
     r"|[Ss]ome(?:one|body)(?: else)?"
     r"|(?!The |A |An |She |He |I |They |Wearer |C |Paint |Glue |Water |Smoke |Steam |Oil |Milk |Ink |Blood |Gas |Fire |Light )[A-Z][a-z]+(?= (?:\w+s) ))\s+"
 )

@@ -12,6 +12,8 @@ import re
 from functools import lru_cache
 
 from edge.clock import US
+from edge.memory.bounds import short
+from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
 from edge.proactive.experts import Screening, items_of, service, stem_set
@@ -119,6 +121,8 @@ class EpisodicExpert:
             if turn.t - intention.t <= OLD_US or turn.t < due.start:
                 continue
             fit = _fits(due, turn, intention, window, items)
+            if fit is None and due.how == "after" and due.words & _MEALS and turn.kind in ("end", "room", "out"):
+                fit = 0 if self._eaten(intention.t, window, snapshot) else None
             if fit is None:
                 continue
             what = spoken(intention.what)
@@ -134,6 +138,17 @@ class EpisodicExpert:
             )
             return (fit, 0 if strong else 1, intention.t), asked
         return None
+
+    def _eaten(self, since: int, window: Window, snapshot: Snapshot) -> bool:
+        """Whether the wearer ate since a time and is no longer at it."""
+        hits = snapshot.search("item", "eat eats eating", k=20, start=since, end=window.t_end)
+        seen = [
+            i.t
+            for i in map(short, snapshot.trace.items_by_id([h.id for h in hits]).values())
+            for words, mine in doings(i, self._wearer)
+            if mine and words.startswith("eat")
+        ]
+        return bool(seen) and max(seen) < window.t_start
 
     def _next(self, intention: Intention, unit: Screening, snapshot: Snapshot, most: int) -> int | None:
         """The number the next reminder of an intention would have, or None when it must wait or was told enough."""
@@ -172,6 +187,7 @@ def _fits(due: Due, turn: Turn, intention: Intention, window: Window, items: lis
 
 
 _GO = frozenset(key(w) for w in ("leave", "go", "out", "bed", "sleep", "home", "head", "way"))
+_MEALS = frozenset(key(w) for w in ("breakfast", "lunch", "dinner", "supper", "meal", "eating"))
 _HOME = key("home")
 _OFF = frozenset(key(w) for w in ("leave", "go", "out", "head", "way", "before"))
 _PARTS = ("end", "change", "room", "out")

@@ -58,7 +58,7 @@ TABLE: tuple[Hazard, ...] = (
     Hazard("burn", rf"(?:bare|unprotected|ungloved) {_HAND}\b.{{0,40}}\b(?:oven|hot|stove|pan|pot|burner|grill|tray|kettle)|"
            r"(?:touch\w*|grab\w*|grasp\w*|reach\w* (?:in|for|over|across)\w*)\b.{0,30}\b(?:hot|boiling|glowing|red-hot|oven|steaming)\b.{0,40}"
            r"\b(?:bare|without (?:a |any )?(?:glove|mitt|cloth|protection))|"
-           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)|{_HAND}\b.{{0,16}}\bin(?:to|side)? the (?:\w+ )?(?:steam|flames?|boiling \w+|hot oil)\b|(?:sleeve|hair|scarf|apron)\b.{{0,40}}\b(?:over|above|into|in|near|next to|close to)\b.{{0,12}}\b(?:{_FIRE})|(?:steam|boiling \w+|hot (?:oil|fat|water|soup|coffee|tea|wax)|splashes of oil)\b.{{0,16}}\b(?:hits?|scald\w*|splash\w*|spills?|spray\w*|pours?|drips?|burns?)\b.{{0,24}}\b(?:{_HAND}|face|leg|legs|foot|feet|lap|skin|wearer)|"
+           rf"{_HAND}\b.{{0,24}}\b{_NEAR}\b.{{0,16}}\b(?:{_FIRE}|boiling|hot oil|steam)|\breach\w* (?:over|across) (?:a |an |the )?(?:lit |burning |hot |open )?(?:{_FIRE}|candles?|stove|hob|boiling \w+|kettle|grill)\b|{_HAND}\b.{{0,16}}\bin(?:to|side)? the (?:\w+ )?(?:steam|flames?|boiling \w+|hot oil)\b|(?:sleeve|hair|scarf|apron)\b.{{0,40}}\b(?:over|above|into|in|near|next to|close to)\b.{{0,12}}\b(?:{_FIRE})|(?:steam|boiling \w+|hot (?:oil|fat|water|soup|coffee|tea|wax)|splashes of oil)\b.{{0,16}}\b(?:hits?|scald\w*|splash\w*|spills?|spray\w*|pours?|drips?|burns?)\b.{{0,24}}\b(?:{_HAND}|face|leg|legs|foot|feet|lap|skin|wearer)|"
            r"\b(?:kettle|pan|pot|mug|cup|coffee|tea ?pot)\b.{0,16}\b(?:wobbl|tip|tilt|slid|toppl|slip)\w*\b.{0,40}\b(?:edge|child|baby|lap|over)",
            r"\b(?:with|wear\w*|using) (?:an? |the )?(?:oven |heat |thick )?(?:glove|mitt|cloth|towel)", "that is hot"),
     Hazard("fire", rf"{_CLOTH}\b.{{0,30}}\b{_NEAR}\b.{{0,24}}\b{_FIRE}|{_CLOTH}\b.{{0,20}}\b(?:catch\w* fire|on fire|burn\w*|smok(?:es|ing))|"
@@ -89,7 +89,7 @@ TABLE: tuple[Hazard, ...] = (
            r"(?:glass|bottle|jar|mirror|plate)\b.{0,16}\b(?:breaks|shatters|broke|shattered|smashes)|glass shards?",
            r"\b(?:sweep\w*|swept|bin|dustpan|throw\w* away|vacuum\w*)\b", "there is broken glass"),
     Hazard("fall", r"\b(?:ladder|stool|chair|scaffold\w*|step ?ladder|trestle)\b.{0,16}\b(?:wobbl|shak|slip|tip|tilt|slid|sway|give|sink)\w*|\bladder\b.{0,30}\b(?:slid|slip|sink|wobbl|loose (?:gravel|ground|sand)|soft ground|ice)\w*|(?:los\w* (?:his |her |my |the )?balance|\b(?:cannot|can't|unable to|not able to) see (?:the |where )?(?:next )?(?:steps?|stairs?|floor|way|ground|going|feet)\b|almost falls?|nearly falls?|stumbl\w*|trip\w* over)|"
-           r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
+           r"(?:stand\w*|climb\w*)\b.{0,20}\b(?:chair|stool|box|crate|bucket|ladder)\b.{0,12}\bon (?:top of )?(?:a |the )?(?:table|desk|chair|box|bed|sofa|crate|worktop)\b|(?:stand\w*|climb\w*)\b.{0,20}\b(?:top (?:step|rung)|edge of (?:the )?(?:roof|table|chair|balcony)|swivel chair|unstable)",
            r"\b(?:toy|table leg)\b", "you may fall"),
     Hazard("traffic", r"(?:step\w*|walk\w*|cross\w*|run\w*)\b.{0,24}\b(?:road|street|crossing|junction|tracks)\b.{0,24}\b(?:while|without|looking (?:at|down)|on red|red light)|\b(?:cross\w*|walk\w*|runs?|goes)\b.{0,12}\b(?:at|on|against) (?:a |the )?red\b|"
            rf"{_VEHICLE}\b.{{0,24}}\b(?:approach\w*|com(?:es|ing)|heads?|heading|speed\w*|rac\w*|rush\w*|swerv\w*|turn\w*|roll\w*|drift\w*|back\w*(?: up)?|revers\w*|pull\w* out|shoot\w*)\b.{{0,24}}\b(?:wearer|fast|quickly|rapidly|at (?:high )?speed|towards?|straight (?:at|for)|right at|in front of (?:the wearer|me|him|her)|into (?:the|my|his|her) (?:path|way|lane))|"
@@ -174,7 +174,7 @@ MISTAKES: tuple[Hazard, ...] = (
            r"\b(?:pan|lid|cup|mug|bowl|glass|glasses|plate|pot|jar|bottle|bucket|chairs?|stool|cafetiere|wet|empty|drain|dry|on purpose|yoga|hand ?stand|steps? back|backwards? (?:out|into|down|up|through|towards?)|mov\w* backwards?|because|to clean|turns? it)\b", "Wrong way round"),
     Hazard("wrong thing", rf"\b{_CHOOSES}\b.{{0,40}}\b(?:the|a|an) wrong (?!way|side|order|direction|orientation|number plate|angle|end|grip|hand)\w+",
            r"\b(?:says|sign|reads?|game|quiz|test|answers?)\b", "That is the wrong one"),
-    Hazard("mix-up", rf"\b{_CHOOSES}\b.{{0,40}}\b(?:by mistake|mistakenly|in error)\b|\b(?:accidentally|mistakenly|by mistake)\b.{{0,8}}\b{_CHOOSES}\b|\b(?:salt|sugar|vinegar|oil|diesel|petrol)\b.{{0,16}}\binstead of (?:the )?(?:salt|sugar|vinegar|oil|diesel|petrol|water|milk|flour)\b",
+    Hazard("mix-up", rf"\b{_CHOOSES}\b.{{0,40}}\b(?:by mistake|mistakenly|in error)\b|\b(?:accidentally|mistakenly|by mistake)\b.{{0,8}}\b{_CHOOSES}\b|\b(?:salt|sugar|vinegar|oil|diesel|petrol)\b.{{0,40}}\binstead of (?:the )?(?:salt|sugar|vinegar|oil|diesel|petrol|water|milk|flour)\b",
            r"\b(?:on purpose|touch\w*|then)\b", "That was a mix-up"),
     Hazard("nothing under it", r"\b(?:start|turn|switch|run|press|brew|pour)\w*\b.{0,40}\b(?:machine|dispenser|tap|printer|dishwasher|blender|mixer|grinder)\b.{0,16}\bwithout (?:a |an |any |the |its |putting (?:a |the |in )?)?(?:cup|mug|glass|jug|pot|filter|lid|bag|detergent|tablet|paper|container|bowl|water)",
            r"\bstops?\b", "Something is missing"),

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from edge.clock import US
-from edge.proactive.acts import Act, read, told
+from edge.proactive.acts import Act, clauses, read, told
 from edge.proactive.due import NEVER, due_of
 from edge.proactive.experts_c import spoken
 from edge.proactive.leaving import at_home, going, signs
@@ -16,6 +16,22 @@ from storage.records import Intention, Item, Window
 
 WEARER = frozenset({"wearer", ""})
 T0 = 1_772_438_400 * US
+
+
+@pytest.mark.parametrize(
+    ("text", "doings"),
+    [
+        ("The person is eating ice cream from a tub.", ("eats ice cream from a tub",)),
+        ("A hand is unplugging the power bank.", ("unplugs the power bank",)),
+        ("The person is taking the milk and closing the fridge.", ("takes the milk", "closes the fridge")),
+        ("C is carrying a box and lying down.", ("carries a box", "lies down")),
+        ("The person is washing the cup", ("washes the cup",)),
+        ("Baking powder and a washing machine", ("baking powder", "washing machine")),
+        ("Nothing is on the ceiling", ("nothing is on the ceiling",)),
+    ],
+)
+def test_a_caption_in_the_progressive_tells_the_same_doings(text, doings):
+    assert clauses(text) == doings
 
 
 @pytest.mark.parametrize(
