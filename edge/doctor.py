@@ -273,6 +273,9 @@ def _running(_: Config, __: Path) -> Iterable[Finding]:
         left = isinstance(error, NotRunning)  # a socket that a killed run left behind
         yield Finding("device", "ok" if left else "degraded", "not running" if left else sentence_of(error))
         return
-    told = f"{health['state']}: {health['capture']['state']}, last commit {health['last_commit_age_s']} s ago"
+    age = health["last_commit_age_s"]
+    committed = "nothing committed yet" if age is None else f"last commit {age:.0f} s ago"
+    told = f"{health['state']}: {health['capture']['state']}, {committed}"
     state: State = "ok" if health["state"] == "ok" else "degraded"
-    yield Finding("device", state, told, "; ".join(health["fell_back"]))
+    down = [f"{name} is down: {s['last_error']}" for name, s in health["services"].items() if s["state"] == "down"]
+    yield Finding("device", state, told, "; ".join([*down, *health["fell_back"]]))

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from edge.capture.v4l2 import devices
-from edge.config import parse, private_dir
+from edge.config import Owner, Quiet, parse, private_dir
 from edge.errors import ConfigError
 from edge.voice.player import open_player
 
@@ -38,11 +40,38 @@ def ask_owner(
     echo(WHAT_IS_STORED)
     consent = given.consent or bool(confirm("Have you read that, and do you agree?", default=False))
     name = given.name if given.name is not None else str(prompt("Your name, as others say it", default=""))
-    zone = given.zone if given.zone is not None else str(prompt("Time zone (empty: the machine's)", default=""))
-    quiet = (
-        given.quiet if given.quiet is not None else str(prompt("Quiet hours, as 22:00-07:00 (empty: none)", default=""))
-    )
+
+    def asked(question: str, problem: Callable[[str], str]) -> str:
+        while told := problem(answer := str(prompt(question, default="")).strip()):
+            echo(told)
+        return answer
+
+    zone, quiet = given.zone, given.quiet
+    if zone is None:
+        zone = asked("Time zone, as Europe/Zurich (empty: the machine's)", _zone_problem)
+    if quiet is None:
+        quiet = asked("Quiet hours, as 22:00-07:00 (empty: none)", _quiet_problem)
     return replace(given, name=name, zone=zone, quiet=quiet, consent=consent)
+
+
+def _zone_problem(text: str) -> str:
+    try:
+        Owner(zone=text)
+    except ValidationError:
+        return f"There is no time zone {text[:40]!r}: write it as Europe/Zurich."
+    return ""
+
+
+def _quiet_problem(text: str) -> str:
+    match = _QUIET.match(text)
+    try:
+        if text and match is None:
+            raise ValueError(text)
+        if match is not None:
+            Quiet(start=match[1].zfill(5), end=match[2].zfill(5))
+    except ValueError:  # a ValidationError is one
+        return f"{text[:40]!r} are no hours: write them as 22:00-07:00."
+    return ""
 
 
 def write_settings(answers: Answers, path: Path) -> Path:

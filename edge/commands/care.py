@@ -25,7 +25,10 @@ def doctor(db: DbOption = None, as_json: JsonOption = False) -> None:
     findings = examine(settings.load(), db_path(db))
     rows = [f.to_json() for f in findings]
     if not as_json:
-        rows = [{**row, "what": f"{row['what']}: {row['do']}" if row["do"] else row["what"]} for row in rows]
+        rows = [
+            {**row, "what": f"{str(row['what']).rstrip('.')}: {row['do']}" if row["do"] else row["what"]}
+            for row in rows
+        ]
     emit(rows, as_json, ("state", "part", "what"), "")
     if any(f.state != "ok" for f in findings):
         raise typer.Exit(3)

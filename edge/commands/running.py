@@ -53,7 +53,9 @@ def run(
 
     from edge.app import build, serve
     from edge.logs import setup
+    from edge.recorder import Recorder
     from edge.runtime import Options
+    from edge.voice.player import WavPlayer
 
     config = settings.load()
     sound = mic or config.capture.mic
@@ -71,6 +73,14 @@ def run(
         duration_s=duration,
         record=record,
     )
+    if record is not None:  # what cannot be written is better known before a memory is made
+        Recorder(record, 1.0).close()
+    if options.speaker.lower().endswith(".wav"):
+        place = Path(options.speaker)
+        fresh = not place.exists()
+        WavPlayer(place).close()
+        if fresh:
+            place.unlink(missing_ok=True)
     clock = SystemClock()
     device = config.device
     logs = setup(settings.state_dir() / "log", device.log_level, device.log_mb, device.log_files, clock)
@@ -153,9 +163,10 @@ class _Watch:
                 if line and not self._quiet:
                     self._console.print(line, highlight=False, markup=False, soft_wrap=True)
         self.last = runtime.health()
-        for text in self.last["fell_back"]:
-            waits = text.startswith(("memory: ", "disk: "))  # and should not do so in silence
-            if waits and not self._quiet and text not in self._told:
+        down = [f"{n} is down: {s['last_error']}" for n, s in self.last["services"].items() if s["state"] == "down"]
+        waits = [text for text in self.last["fell_back"] if text.startswith(("memory: ", "disk: "))]
+        for text in down + waits:  # neither in silence
+            if not self._quiet and text not in self._told:
                 self._told.add(text)
                 self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 

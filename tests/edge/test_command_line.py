@@ -16,6 +16,7 @@ from conftest import make_day, write_trace
 
 from edge.cli import main
 from edge.commands import table
+from edge.first_run import Answers, ask_owner
 
 Run: TypeAlias = Callable[..., tuple[int, str, str]]
 WINTER, SUMMER = timezone(timedelta(hours=1)), timezone(timedelta(hours=2))
@@ -145,6 +146,26 @@ def test_an_export_says_what_it_wrote(run: Run, db: Path, tmp_path: Path) -> Non
     assert status == 0
     assert json.loads(out) == {"path": str(tmp_path / "t.jsonl"), "lines": 24}
     assert len((tmp_path / "t.jsonl").read_text().splitlines()) == 24
+
+
+def test_what_a_run_cannot_write_is_told_before_a_memory_is_made(run: Run, tmp_path: Path) -> None:
+    film, nowhere = tmp_path / "film.mp4", tmp_path / "none"
+    film.write_bytes(b"x")
+    for option, name in (("--speaker", "a.wav"), ("--record", "a.jsonl")):
+        status, out, err = run("run", "--source", film, "--db", tmp_path / "m.db", option, nowhere / name)
+        assert (status, out) == (1, "")
+        assert "cannot be written" in err
+    status, _, err = run("run", "--source", film, "--db", tmp_path / "m.db", "--speaker", tmp_path / "a.wav")
+    assert status == 1
+    assert err.startswith("input.media: ")
+    assert [p.name for p in tmp_path.iterdir()] == ["film.mp4"]
+
+
+def test_setup_asks_again_for_what_cannot_be() -> None:
+    answers, told = iter(["Sam", "Europe/Nowhere", " Europe/Zurich ", "25-7", "22:00-25:00", "22:00-7:00"]), []
+    found = ask_owner(Answers(), lambda *_, **__: next(answers), lambda *_, **__: True, told.append)
+    assert (found.name, found.zone, found.quiet, found.consent) == ("Sam", "Europe/Zurich", "22:00-7:00", True)
+    assert ["Europe/Nowhere" in told[1], "25-7" in told[2], "22:00-25:00" in told[3]] == [True] * 3
 
 
 def test_the_version_is_told(run: Run) -> None:
