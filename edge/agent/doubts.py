@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from edge.agent import rules_facts
 from edge.agent.draft import Draft
 from edge.agent.question import Query
 from edge.agent.view import View
@@ -20,6 +21,7 @@ _TIME_LEFT = re.compile(  # a time that was not understood: nothing is known of 
     rf"\b\d+(?:st|nd|rd|th) (?:of )?(?:{'|'.join(MONTHS)})\b|\b(?:on|last|this|between|from|until) (?:{'|'.join(DAYS)})\b|\bbetween and\b|\bfrom to\b",
     re.IGNORECASE,
 )
+_INNER = frozenset(words.key(w) for w in "enjoy like love hate feel hope believe prefer dream".split())
 _UNWEIGHED = re.compile(
     r"\b(?:enough|too (?:much|many|little|often|long|late|early))\b|\bmy (?:second|third|fourth|fifth)\b",
     re.IGNORECASE,
@@ -54,6 +56,8 @@ def doubt(view: View, q: Query) -> Draft | None:
         return Draft("text", None, "I don't know: I only know what has happened, not what is to come.", confidence=0.2)
     if not q.clause.quote and _TIME_LEFT.search(q.clause.text):
         return Draft("text", None, "I don't know: I did not understand the time in that question.", confidence=0.2)
+    if q.form in ("did", "count") and any(act in _INNER for act, _ in q.clause.acts):
+        return rules_facts.lookup(view, q)  # what was felt is not seen: only what was said of it is known
     if not q.clause.quote and _UNWEIGHED.search(q.clause.text):
         return Draft("text", None, "I don't know: how much is enough, or which of several it was, I cannot tell.", confidence=0.2)  # fmt: skip
     if (

@@ -23,7 +23,7 @@ _WORD = re.compile(
     r"^(?P<w>how often|how many times|when|where|how long|on (?:which|what) days|which days)(?: (?:was|is) (?:it|that))?$",
     re.IGNORECASE,
 )
-_ACT = re.compile(r"^(?:did i )?(?P<v>\w+(?: (?:on|off|up|down|out|in))?) (?:it|them|that|those)(?P<p> (?:on|off|up|down|out|in|away|back))?$", re.I)  # fmt: skip
+_ACT = re.compile(r"^(?:did i )?(?P<v>(?!before\b|after\b|since\b|like\b|about\b|with\b|for\b)\w+(?: (?:on|off|up|down|out|in))?) (?:it|them|that|those)(?P<p> (?:on|off|up|down|out|in|away|back))?$", re.I)  # fmt: skip
 _ORDINAL = re.compile(r"^(?:when )?(?:for )?(?:the )?(?P<o>first|last)(?: time)?$", re.IGNORECASE)
 _QUESTION = re.compile(
     r"^(?:when|where|what|which|who|why|how|did|do|does|have|has|had|is|are|was|were|can|could|will|would|at what|on which|on what)\b",

@@ -239,7 +239,9 @@ _CATENATIVE = re.compile(
     re.IGNORECASE,
 )
 _BEING = re.compile(r"^((?:in|at|on|inside) (?:the|my|our|a|an|bed|work|school|home)\b)", re.IGNORECASE)
-_TAIL = re.compile(r",? (?:while|when|as|because|so that|at all|again|too|as well)\b.*$", re.IGNORECASE)
+_TAIL = re.compile(
+    r",? (?:before|lately|recently)$|,? (?:while|when|as|because|so that|at all|again|too|as well)\b.*$", re.IGNORECASE
+)
 _SPLIT = re.compile(r",\s*|\s+(?:or|and)\s+")
 
 

@@ -220,11 +220,9 @@ def usual_length(view: View, q: Query) -> Draft | None:
 
 def bare(view: View, q: Query) -> Draft | None:
     """A thing and no question: where it was put, else when it was last done or seen."""
-    if len(q.clause.text.split()) == 1 or re.match(r"(?:the|my|our) ", q.clause.text, re.IGNORECASE):
-        placed = rules_places.put(view, q)
-        if placed is not None and placed.value is not None:
-            return placed
     which = activities.meant(view, q.clause)
+    if which is None and (placed := rules_places.put(view, q)) is not None and placed.value is not None:
+        return placed
     items = activities.occurrences(view, which, view.scope(q)) if which else view.glimpses(q.clause.text, view.scope(q))
     if not items:
         return Draft(

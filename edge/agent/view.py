@@ -156,7 +156,7 @@ class View:
         if (met := talks(self, clause, scope)) is not None:
             return met
         which = activities.meant(self, clause)
-        if which is not None and which.ends:
+        if which is not None and (which.ends or activities.cooking(clause.acts, clause.thing)):
             return activities.occurrences(self, which, scope)
         terms = self.terms(clause)
         if which is not None and not any(_very(clause, action) for action, _ in terms):
