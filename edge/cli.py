@@ -36,7 +36,11 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"grove-edge {importlib.metadata.version('grove-edge')}")
+        try:
+            version = importlib.metadata.version("grove-edge")
+        except importlib.metadata.PackageNotFoundError:  # run from its folder, not installed
+            version = "of this folder"
+        typer.echo(f"grove-edge {version}")
         raise typer.Exit
 
 

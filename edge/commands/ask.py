@@ -159,6 +159,8 @@ def _questions(path: Path) -> list[dict[str, Any]]:
         raise MissingFile(f"{path} cannot be read ({error.strerror}): check the path.") from error
     except ValueError as error:
         raise InputError(f"{path.name} is not JSON lines ({error}): one question object a line.") from error
+    if not rows:
+        raise InputError(f"{path.name} holds no question: give a file with one JSON object a line.")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict) or not {"id", "question", "ask_time"} <= set(row):
             raise InputError(f"{path.name} line {number}: a question has id, question and ask_time.")

@@ -138,6 +138,9 @@ def test_choices_that_are_none(run: Run, db: Path, tmp_path: Path) -> None:
     status, _, err = run("eval", "qa", questions, "--out", tmp_path / "o", "--db", db)
     assert status == 1
     assert "line 1" in err
+    questions.write_text("\n")
+    status, _, err = run("eval", "qa", questions, "--out", tmp_path / "o", "--db", db)
+    assert (status, "no question" in err) == (1, True)
     assert not (tmp_path / "o").exists()
 
 
