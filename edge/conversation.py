@@ -22,7 +22,7 @@ from edge.errors import QuestionError
 from edge.memory import intentions
 from edge.messages import Say
 from edge.proactive.why import why
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 from edge.voice.intent import Intent
 from edge.voice.mind import Moment, Reply
 from edge.voice.spoken import number_words, time_words

@@ -39,7 +39,7 @@ from edge.errors import InputError
 from edge.recorder import check_trace
 from edge.replay import replay
 from edge.retrieval import timephrase
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 from storage import EmbeddingSpace, Snapshot, Store
 from storage.records import Item, ItemKind, SeenEntity
 from storage.search import fuse

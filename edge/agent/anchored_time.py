@@ -18,7 +18,7 @@ from edge.agent.scope import Scope
 from edge.agent.view import View
 from edge.memory.hours import told
 from edge.retrieval.timegrammar import MONTHS
-from edge.retrieval.timephrase import Span, Zone
+from edge.retrieval.zone import Span, Zone
 from storage.records import Item
 
 # Minutes after midnight at which a day's fixed points lie, where none was seen.

@@ -21,7 +21,7 @@ from edge.agent.view import Embed, View
 from edge.errors import ConfigError, QuestionError, sentence_of
 from edge.logs import Log
 from edge.retrieval.looking import Eyes
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 from models.errors import ModelError
 from models.roles import Language
 from storage.snapshot import Snapshot

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from edge.retrieval.timegrammar import DAYS, MONTHS, NUMBERS
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 
 _NUM = "(?:" + "|".join(k for k in NUMBERS if len(k) > 2) + r"|\d{1,2})"
 _MON = "(?:" + "|".join(MONTHS) + "|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"

@@ -24,7 +24,7 @@ from edge.config import Config
 from edge.errors import GroveError, sentence_of
 from edge.logs import Log
 from edge.retrieval.looking import Eyes
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 from edge.thinkers import llama_settings
 from models.errors import ModelError
 from models.roles import Language

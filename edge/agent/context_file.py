@@ -14,7 +14,7 @@ from edge import config as settings
 from edge.agent.followup import FOLLOW_US
 from edge.agent.question import Query, understand
 from edge.logs import Log
-from edge.retrieval.timephrase import Us, Zone
+from edge.retrieval.zone import Us, Zone
 
 _log = Log("agent")
 NAME = "asked.json"

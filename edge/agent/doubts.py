@@ -13,7 +13,7 @@ from edge.agent.question import Query
 from edge.agent.view import View
 from edge.retrieval import timephrase, words
 from edge.retrieval.timegrammar import DAYS, MONTHS
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 
 _COUNTED = frozenset(("when", "did", "count", "count_days", "days_with", "days_without", "days_since", "duration", "average", "most_day"))  # fmt: skip
 _TO_COME = re.compile(r"\b(?:will|shall) (?:i|we)\b|\b(?:am|are) (?:i|we) (?:next )?going to\b", re.IGNORECASE)

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from edge.agent.question import Query, understand
 from edge.retrieval import timephrase, words
-from edge.retrieval.timephrase import Span, Us, Zone
+from edge.retrieval.zone import Span, Us, Zone
 
 FOLLOW_US: Us = 300_000_000  # a question asked longer ago is no context any more
 

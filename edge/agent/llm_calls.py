@@ -18,7 +18,7 @@ from edge.agent.view import View
 from edge.retrieval import anchors, timephrase, words
 from edge.retrieval.evidence import Evidence, of_item
 from edge.retrieval.skills import Count, Skills
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import SECOND, Us
 from storage.errors import NotFound
 
 SHOWN = 8  # pieces of one call that become notes
@@ -56,7 +56,7 @@ def _count(skills: Skills, request: Request, view: View) -> list[Evidence]:
     item = newest[0]
     told = f'counted {found.n} times "{request.query}" (last: {view.zone.local(item.t):%a %d %b %H:%M:%S})'
     return [
-        Evidence("window", f"w{item.window_id}", item.t, item.t + timephrase.SECOND, told),
+        Evidence("window", f"w{item.window_id}", item.t, item.t + SECOND, told),
         *map(of_item, found.items[-3:]),
     ]
 

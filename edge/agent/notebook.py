@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from edge.retrieval import words
 from edge.retrieval.evidence import Evidence
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 
 CHARS = 180  # of one note as the model reads it
 MOST = 160  # notes of one question

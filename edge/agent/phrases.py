@@ -8,7 +8,7 @@ from datetime import date
 
 from edge.agent.question import Clause
 from edge.agent.view import View
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 
 
 def spoken_time(view: View, t: Us) -> str:

@@ -14,7 +14,7 @@ from edge.agent.cues import USUAL, guess
 from edge.agent.forms import RULES, Form
 from edge.agent.wording import plain_wording
 from edge.retrieval import timephrase, words
-from edge.retrieval.timephrase import Span, Us, Zone
+from edge.retrieval.zone import Span, Us, Zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from edge.agent.view import View
 from edge.retrieval import timephrase, words
 from edge.retrieval.evidence import Evidence
 from edge.retrieval.skills import Skills
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Span, Zone
 
 SURE = 0.7  # trust from which what was said is taken as the answer
 FAINT = 0.4  # covering less of the question than this, the words alone may have missed what was meant
@@ -181,7 +181,7 @@ def _dated(view: View, q: Query, best: Heard, evidence: tuple[Evidence, ...], tr
     return Draft("date", day.isoformat(), said, evidence, min(0.85, trust / 1.5))
 
 
-def _times(text: str, zone: Zone) -> list[timephrase.Span]:
+def _times(text: str, zone: Zone) -> list[Span]:
     return [
         s for s in timephrase.extract(text, zone).spans if s.start > -(2**60) and s.text.lower() not in ("now", "today")
     ]

@@ -13,7 +13,7 @@ from edge.agent.question import Query
 from edge.agent.rules_speech import known_speaker, said_what
 from edge.agent.view import View
 from edge.retrieval import kinds, sights, words
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 
 _CLOCKS = frozenset(words.key(w) for w in "clock watch time timer stopwatch counter date timestamp".split())
 _PERSONS = frozenset(words.key(w) for w in "person man woman lady boy girl guy voice people they".split())

@@ -16,7 +16,7 @@ from edge.agent.scope import Scope
 from edge.agent.view import View, day_of, label_of, seeing
 from edge.retrieval import words
 from edge.retrieval.skills import once
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 from storage.records import Item
 
 NEVER = "never"

@@ -18,7 +18,7 @@ from edge.agent.statements import Statement, spoken, topic_of, written
 from edge.agent.view import View
 from edge.retrieval import words
 from edge.retrieval.evidence import INSTANT_US, Evidence
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 from storage.records import Intention
 
 _PLACE = re.compile(

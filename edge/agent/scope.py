@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 
 
 @dataclass(frozen=True, slots=True)

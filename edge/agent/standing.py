@@ -16,7 +16,7 @@ from edge.agent.wishes import Condition, condition, wish
 from edge.errors import QuestionError
 from edge.messages import Message, WindowCommitted
 from edge.retrieval import kinds, words
-from edge.retrieval.timephrase import Us, Zone
+from edge.retrieval.zone import Us, Zone
 from storage import Store
 from storage.records import Window
 from storage.snapshot import Snapshot

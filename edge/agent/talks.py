@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from edge.agent.question import Clause
 from edge.agent.scope import Scope
 from edge.retrieval import words
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 from storage.records import Item
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from edge.agent.question import Clause, Query
 from edge.agent.scope import Scope
 from edge.agent.talks import talks
 from edge.retrieval import sights, words
-from edge.retrieval.timephrase import Us, Zone
+from edge.retrieval.zone import Us, Zone
 from storage.lookup import Stretch, all_words, phrase
 from storage.records import Item, ItemKind, SeenEntity
 from storage.snapshot import Snapshot

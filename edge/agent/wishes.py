@@ -15,7 +15,8 @@ from edge.agent.question import verbs_of
 from edge.errors import QuestionError
 from edge.retrieval import words
 from edge.retrieval.timegrammar import AT, NUMBERS
-from edge.retrieval.timephrase import Us, Zone, next_clock
+from edge.retrieval.timephrase import next_clock
+from edge.retrieval.zone import Us, Zone
 from storage.standing import Standing
 
 Looks: TypeAlias = Literal["act", "see", "said", "text", "state", "step"]

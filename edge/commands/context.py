@@ -264,7 +264,8 @@ def _warning(known: KnownError) -> str:
 def _asked(text: str, ref: str, now: int, offset_s: int) -> Asked:
     """The words of a correction with the time named in them; "at 3" is the last three o'clock there was."""
     from edge.memory.corrections import Asked
-    from edge.retrieval.timephrase import Found, Zone, extract
+    from edge.retrieval.timephrase import Found, extract
+    from edge.retrieval.zone import Zone
 
     zone = Zone(now, offset_s, lambda _: offset_s)
     bare = re.search(

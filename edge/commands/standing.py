@@ -41,7 +41,7 @@ def add_(
 ) -> None:
     """Ask to be told or reminded once something happens."""
     from edge.agent.standing import add, described
-    from edge.retrieval.timephrase import Zone
+    from edge.retrieval.zone import Zone
 
     clock = SystemClock()
     with Store.open(db_path(db), create=False) as store:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from edge.retrieval.looking import Eyes
     from edge.retrieval.readout import Readout
     from edge.retrieval.skills import Branch, Count, Skills
-    from edge.retrieval.timephrase import Zone
     from edge.retrieval.tools import TOOLS, Tool, call
+    from edge.retrieval.zone import Zone
 
 __all__ = [
     "TOOLS", "Anchor", "Branch", "Count", "Digest", "Evidence", "Eyes", "Readout", "Skills", "Tool", "Zone", "call",

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from edge.retrieval.evidence import Evidence, of_episode, of_view, of_window
-from edge.retrieval.timephrase import Us
+from edge.retrieval.zone import Us
 from storage.snapshot import Snapshot
 
 LINES = 12

@@ -7,10 +7,8 @@ them.  Of a phrase that may mean two times the one nearest before the asking is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta, timezone
-from typing import Literal, TypeAlias
+from datetime import date, datetime, timedelta
 
 from edge.retrieval.timegrammar import (
     AGO,
@@ -28,12 +26,7 @@ from edge.retrieval.timegrammar import (
     POINT,
     REL,
 )
-
-Us: TypeAlias = int
-SpanKind: TypeAlias = Literal["day", "point", "range"]
-
-SECOND: Us = 1_000_000
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are naive here; Zone gives them their offset
+from edge.retrieval.zone import SECOND, Span, Us, Zone, midnight
 
 _FROM_TO = re.compile(r"\b(?:between|from)\s{2,}(?:and|to|until|till|through)(?=\s{2,})", re.IGNORECASE)
 PARTS = {  # hours of the local day; a part that ends after 24 runs into the next day
@@ -41,17 +34,6 @@ PARTS = {  # hours of the local day; a part that ends after 24 runs into the nex
     "noon": (11, 13),
 }  # fmt: skip
 _UNIT_S = {"second": 1, "minute": 60, "min": 60, "hour": 3600, "day": 86400, "week": 604800}
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A phrase as [start, end) in microseconds UTC, with the words it came from."""
-
-    kind: SpanKind
-    start: Us
-    end: Us
-    text: str
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,48 +49,6 @@ class Found:
         if not self.spans:
             return None, None
         return max(s.start for s in self.spans), min(s.end for s in self.spans)
-
-
-def _midnight(day: date) -> datetime:
-    return _EPOCH + timedelta(days=(day - _EPOCH.date()).days)
-
-
-class Zone:
-    """Local time to UTC and back; `offset_at` tells the wearer's offset (s) near a UTC time."""
-
-    def __init__(self, now: Us, offset_s: int, offset_at: Callable[[Us], int] | None = None) -> None:
-        self.now, self.offset_s = now, offset_s
-        self._offset_at = offset_at
-
-    def utc(self, local: datetime) -> Us:
-        """Naive local time -> microseconds UTC."""
-        naive = round((local - _EPOCH) / timedelta(microseconds=1))
-        guess = naive - self.offset_s * SECOND
-        if self._offset_at is None:
-            return guess
-        return naive - self._offset_at(guess) * SECOND
-
-    def offset(self, t: Us) -> int:
-        """The wearer's offset in seconds near a UTC time."""
-        return self.offset_s if self._offset_at is None else self._offset_at(t)
-
-    def local(self, t: Us) -> datetime:
-        """Microseconds UTC -> naive local time."""
-        return _EPOCH + timedelta(microseconds=t + self.offset(t) * SECOND)
-
-    @property
-    def today(self) -> date:
-        return (_EPOCH + timedelta(microseconds=self.now + self.offset_s * SECOND)).date()
-
-    def day(self, day: date) -> tuple[Us, Us]:
-        """A local day as [start, end)."""
-        start = _midnight(day)
-        return self.utc(start), self.utc(start + timedelta(days=1))
-
-    def iso(self, t: Us) -> str:
-        """ISO 8601 with the wearer's offset, to the millisecond."""
-        shift = timezone(timedelta(seconds=self.offset(t)))
-        return self.local(t).replace(tzinfo=shift).isoformat(timespec="milliseconds")
 
 
 def extract(text: str, zone: Zone) -> Found:
@@ -156,8 +96,8 @@ def _merge_days(spans: list[Span], zone: Zone) -> tuple[Span, ...]:
         return tuple(spans)
     day, part = days[0], parts[0]
     start = zone.local(day.start)
-    offset = zone.local(part.start) - _midnight(zone.local(part.start).date())
-    low = zone.utc(_midnight(start.date()) + offset)
+    offset = zone.local(part.start) - midnight(zone.local(part.start).date())
+    low = zone.utc(midnight(start.date()) + offset)
     merged = Span("range", low, low + part.end - part.start, f"{day.text} {part.text}")
     return tuple(merged if s is day else s for s in spans if s is not part)
 
@@ -166,7 +106,7 @@ def _on_day(bound: Span, day: Span, zone: Zone) -> Span:
     """A bound of the clock on the day named beside it: "before noon" with "yesterday" is yesterday's noon, and lies within that day."""
     early = bound.start < -(2**60)
     clock = zone.local(bound.end if early else bound.start)
-    at = zone.utc(_midnight(zone.local(day.start).date()) + (clock - _midnight(clock.date())))
+    at = zone.utc(midnight(zone.local(day.start).date()) + (clock - midnight(clock.date())))
     return Span("range", day.start, at, bound.text) if early else Span("range", at, day.end, bound.text)
 
 
@@ -280,7 +220,7 @@ def _when(g: dict[str, str | None], tag: str, zone: Zone, default: date | None) 
     named = day is not None
     base = day or default or zone.today
     h, mi, s, fine = clock
-    at = _midnight(base) + timedelta(hours=h, minutes=mi, seconds=s)
+    at = midnight(base) + timedelta(hours=h, minutes=mi, seconds=s)
     if not named and default is None and zone.utc(at) > zone.now:
         at -= timedelta(days=1)
     return at, fine, named
@@ -313,8 +253,8 @@ def _hours(m: re.Match[str], zone: Zone) -> Span | None:
         hours = [h + 12 if h < 12 else h for h in hours]
     elif late and early:
         hours[1] += 12 if hours[1] < 12 else 0
-    midnight = _midnight(_relday(g["day"] or "today", zone))
-    low, high = (zone.utc(midnight + timedelta(hours=h)) for h in hours)
+    begins = midnight(_relday(g["day"] or "today", zone))
+    low, high = (zone.utc(begins + timedelta(hours=h)) for h in hours)
     return Span("range", low, high, m.group(0).strip()) if low < high else None
 
 
@@ -357,10 +297,8 @@ def _of_day(day: date, part: str | None, text: str, zone: Zone, note: str = "") 
         start, end = zone.day(day)
         return Span("day", start, end, text, note)
     low, high = PARTS[part.lower()]
-    midnight = _midnight(day)
-    return Span(
-        "range", zone.utc(midnight + timedelta(hours=low)), zone.utc(midnight + timedelta(hours=high)), text, note
-    )
+    begins = midnight(day)
+    return Span("range", zone.utc(begins + timedelta(hours=low)), zone.utc(begins + timedelta(hours=high)), text, note)
 
 
 def _of_month(m: re.Match[str], zone: Zone) -> Span | None:

@@ -11,7 +11,7 @@ from edge.clock import parse_time
 from edge.errors import InputError
 from edge.retrieval import timephrase
 from edge.retrieval.skills import Skills
-from edge.retrieval.timephrase import Us, Zone
+from edge.retrieval.zone import Us, Zone
 from storage.errors import NotFound
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from edge.agent.appointments import read
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 
 SAID = Zone(round(datetime(2025, 10, 7, 9, 0, tzinfo=timezone.utc).timestamp()) * 1_000_000, 0)  # a Tuesday, 09:00
 

@@ -21,7 +21,7 @@ from edge.agent.question import understand
 from edge.cli import main
 from edge.clock import SystemClock
 from edge.config import Config
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 from edge.server.control import ControlServer
 from storage import EmbeddingSpace, Store
 from storage.records import Event, Window

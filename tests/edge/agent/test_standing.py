@@ -18,7 +18,7 @@ from edge.config import Config
 from edge.errors import QuestionError
 from edge.messages import Message, Say, ServiceAsked, ServiceDecided
 from edge.pipeline import Pipeline
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 from storage import EmbeddingSpace, Store
 from storage.records import Caption, Entity, Event, SeenText, Utterance, Window
 

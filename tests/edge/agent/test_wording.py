@@ -6,7 +6,7 @@ import pytest
 
 from edge.agent.question import understand
 from edge.agent.wording import plain_wording
-from edge.retrieval.timephrase import Zone
+from edge.retrieval.zone import Zone
 
 ZONE = Zone(1_759_827_600_000_000, 0)
 

@@ -7,7 +7,8 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from edge.clock import parse_time
-from edge.retrieval.timephrase import Zone, extract
+from edge.retrieval.timephrase import extract
+from edge.retrieval.zone import Zone
 
 NOW, OFFSET_S = parse_time("2025-07-16T15:20:00+02:00")
 ZONE = Zone(NOW, OFFSET_S)

@@ -7,7 +7,8 @@ from datetime import datetime
 import pytest
 
 from edge.clock import parse_time
-from edge.retrieval.timephrase import Zone, extract, next_clock
+from edge.retrieval.timephrase import extract, next_clock
+from edge.retrieval.zone import Zone
 
 # Asked on Wednesday 16 July 2025 at 15:20 in a zone two hours ahead of UTC.
 NOW, OFFSET_S = parse_time("2025-07-16T15:20:00+02:00")

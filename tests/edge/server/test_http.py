@@ -98,7 +98,7 @@ def test_nothing_is_served_without_a_token_or_on_a_taken_port() -> None:
 
 def test_without_the_extra_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(ConfigError, match=r"grove-edge\[server\]"):
+    with pytest.raises(ConfigError, match=r"\[server\]"):
         listen(0, TOKEN)
 
 
