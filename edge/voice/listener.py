@@ -223,13 +223,12 @@ class Listener:
             self._doubt(called, mono)
         talking = self._echo.talking
         if self._turns.open is not None:
-            chance = self._hearing.vad.probability(pcm)
+            anybody = self._hearing.vad.probability(pcm)
             self._wordless = self._wordless and self._voice.speaking is None
-            if not self._wordless:
-                chance = self._over.chance(chance, self._echo)
-            if chance >= 0.5:
+            chance = anybody if self._wordless else self._over.chance(anybody, self._echo)
+            if chance >= t.SPEECH:
                 self.timing.voiced(mono)
-            self._step(t.Chance(chance), at)
+            self._step(t.Chance(chance, anybody), at)
         elif talking or self._voice.speaking is not None:
             chance = self._over.chance(self._hearing.vad.probability(pcm), self._echo)
             if self._over.begun(chance, self._echo) and self._voice.speaking is not None and self._settings.over_speech:

@@ -20,6 +20,7 @@ from edge.voice.intent import Intent, understand, without_wake
 TurnKind: TypeAlias = Literal["wake", "tap", "reply", "barge"]
 
 EVERY_S = 0.8  # between two decodings of a sentence that goes on
+SPEECH = 0.5  # a chance that is taken for speech
 PEEK_S = 0.5  # after a wake word that nothing followed: it may have been said in one breath with a short command
 PRE_S = 1.4  # of sound before the wake word was noticed: the word, and what a hasty speaker said with it
 BARGE_PRE_S = 0.6
@@ -53,9 +54,10 @@ class Barge:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How likely somebody speaks in the next 32 ms of sound."""
+    """How likely somebody speaks in the next 32 ms of sound; `anybody`: or the device itself, where that is more."""
 
     value: float
+    anybody: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class Turns:
         self._asked = 0  # steps of the decoding under way, 0: none is
         self._since = 0  # steps since the speaker may have finished while a decoding was awaited
         self._peeked = False
+        self._loud = 0  # the step after the last one in which anybody spoke, the device too
 
     @property
     def open(self) -> TurnKind | None:
@@ -172,7 +175,7 @@ class Turns:
         if self._kind is None:
             return []
         if isinstance(event, Chance):
-            return self._heard(event.value)
+            return self._heard(event)
         if isinstance(event, Words):
             return self._words(event)
         return self._deaf()
@@ -180,7 +183,7 @@ class Turns:
     def _begin(self, kind: TurnKind) -> list[Action]:
         self._number += 1
         self._kind, self._text, self._decoded, self._asked, self._since = kind, "", 0, 0, 0
-        self._peeked = kind != "wake"
+        self._peeked, self._loud = kind != "wake", 0
         patience = self._patience
         if kind == "barge":
             patience = replace(patience, first_s=FALSE_S)
@@ -194,9 +197,11 @@ class Turns:
             actions.append(Chime("ready"))
         return actions
 
-    def _heard(self, chance: float) -> list[Action]:
+    def _heard(self, chance: Chance) -> list[Action]:
         ear = self._ear
-        happened = ear.step(chance)
+        happened = ear.step(chance.value)
+        if max(chance.value, chance.anybody) >= SPEECH:
+            self._loud = ear.steps
         if happened == "nothing":
             return self._give_up(None if self._kind == "barge" else "gone", resume=True)
         if happened == "ended":
@@ -204,7 +209,7 @@ class Turns:
         self._since = 0
         if happened == "paused":
             return self._decode()
-        if not self._peeked and not ear.began and ear.length_s >= PEEK_S and ear.silent_s >= PEEK_S / 2:
+        if not self._peeked and not ear.began and ear.length_s >= PEEK_S and self._quiet_s >= PEEK_S / 2:
             self._peeked = True
             return self._decode()
         if ear.began and not self._asked and (ear.steps - self._decoded) * STEP_S >= EVERY_S and not ear.silent_s:
@@ -229,7 +234,8 @@ class Turns:
         self._ear.need_s = needed(self._text, self._patience, whole=whole, command=command)
         if intent.kind == "stop":
             return self._finish(intent)  # nobody says it twice as long
-        if not self._ear.began and self._complete and whole and len(self._text.split()) >= _CLEAR.get(intent.kind, 1):
+        over = not self._ear.began and self._complete and self._decoded >= self._loud
+        if over and whole and len(self._text.split()) >= _CLEAR.get(intent.kind, 1):
             return self._finish(intent)  # all of it was said before the wake word was noticed
         if self._complete and intent.kind == "question":
             return [Guess(intent)]
@@ -239,6 +245,11 @@ class Turns:
     def _complete(self) -> bool:
         """Whether what was decoded covers all that was said."""
         return self._decoded >= max(1, self._ear.spoken_to)
+
+    @property
+    def _quiet_s(self) -> float:
+        """Seconds since anybody spoke: while the device still sounds, a person's words may pass for its own."""
+        return (self._ear.steps - max(self._loud, self._ear.spoken_to)) * STEP_S
 
     def _ended(self) -> list[Action]:
         """Silence for as long as the words so far call for: act, once they are all decoded."""

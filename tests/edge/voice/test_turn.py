@@ -24,11 +24,11 @@ class Talk:
         self._due += [(self._now + self.late, a) for a in actions if isinstance(a, Decode)]
         return actions
 
-    def sound(self, seconds: float, chance: float) -> list[t.Action]:
+    def sound(self, seconds: float, chance: float, anybody: float = 0.0) -> list[t.Action]:
         made: list[t.Action] = []
         for _ in range(round(seconds / STEP_S)):
             self._now += 1
-            made += self.event(t.Chance(chance))
+            made += self.event(t.Chance(chance, anybody))
             for due in [d for d in self._due if d[0] <= self._now]:
                 self._due.remove(due)
                 made += self.event(t.Words(due[1].turn, due[1].steps, self.says))
@@ -61,6 +61,17 @@ def test_the_wake_word_alone_is_followed_by_patience() -> None:
     talk.says = "Hey Jarvis. What time is it?"
     talk.sound(1.0, 0.9)
     assert any(isinstance(a, Do) for a in talk.sound(1.0, 0.0))
+
+
+def test_a_question_that_passes_for_the_own_voice_is_heard_to_its_end() -> None:
+    """While the device still sounds nobody is told from it: half a question must not do for all of it."""
+    talk = Talk()
+    talk.event(t.Wake("Hey Jarvis"))
+    talk.says = "Hey Jarvis, where am I?"  # going to be "where are my keys"
+    assert talk.sound(0.9, 0.0, anybody=0.9) == []
+    talk.says = "Hey Jarvis, where are my keys?"
+    (done,) = [a for a in talk.sound(0.5, 0.0) if isinstance(a, Do)]
+    assert done.intent.text == "Where are my keys?"
 
 
 def test_a_short_command_in_one_breath_with_the_wake_word_is_found_in_what_was_before_it() -> None:
