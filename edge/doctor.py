@@ -277,5 +277,9 @@ def _running(_: Config, __: Path) -> Iterable[Finding]:
     committed = "nothing committed yet" if age is None else f"last commit {age:.0f} s ago"
     told = f"{health['state']}: {health['capture']['state']}, {committed}"
     state: State = "ok" if health["state"] == "ok" else "degraded"
-    down = [f"{name} is down: {s['last_error']}" for name, s in health["services"].items() if s["state"] == "down"]
-    yield Finding("device", state, told, "; ".join([*down, *health["fell_back"]]))
+    yield Finding("device", state, told, "; ".join([*down(health), *health["fell_back"]]))
+
+
+def down(health: dict[str, Any]) -> list[str]:
+    """A sentence for each service that /health tells is down."""
+    return [f"{name} is down: {s['last_error']}" for name, s in health["services"].items() if s["state"] == "down"]

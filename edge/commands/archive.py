@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from edge import config as settings
-from edge.commands.common import AtOption, DbOption, JsonOption, db_path, moment_in, open_for_growth, say, writing
+from edge.commands.common import AtOption, DbOption, JsonOption, db_path, moment_of, open_for_growth, say, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +182,7 @@ def export(
             done = store.backup(sqlite, plain=True)
             say(_copied(done), as_json, _copy_lines(f"Exported {db_path(db)} to {sqlite}", done))
             return
-        until = moment_in(db_path(db), when)
+        until = moment_of(store, when)
         lines = store.dump(until) if canonical else _trace_lines(store, until)
         if out is None:
             sys.stdout.writelines(line + "\n" for line in lines)

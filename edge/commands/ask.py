@@ -16,6 +16,7 @@ from edge.commands.common import (
     AtOption,
     DbOption,
     JsonOption,
+    clock_told,
     db_path,
     moment,
     query_embedding,
@@ -173,7 +174,6 @@ def _questions(path: Path) -> list[dict[str, Any]]:
 def _told(value: dict[str, Any]) -> list[str]:
     lines = [str(value["answer"])]
     for piece in value["evidence"][:5]:
-        start = str(piece["t_start"])
         gone = f" (what was behind it was pruned: {piece['pruned']})" if "pruned" in piece else ""
-        lines.append(f"  {piece['id']:>6}  {start[:10]} {start[11:19]}  {piece['text'][:100]}{gone}")
+        lines.append(f"  {piece['id']:>6}  {clock_told(str(piece['t_start']))}  {piece['text'][:100]}{gone}")
     return lines

@@ -75,17 +75,21 @@ def moment_in(path: Path, text: str | None) -> int | None:
     """The same, for a memory that is not open yet."""
     if text is None or not _LOCAL.fullmatch(text.strip()):
         return moment(text)
-    with Store.open(path, create=False, read_only=True) as store, store.snapshot() as snapshot:
-        return moment(text, snapshot)
+    with Store.open(path, create=False, read_only=True) as store:
+        return moment_of(store, text)
+
+
+def moment_of(store: Store, text: str | None) -> int | None:
+    """The same, for an open memory of which no snapshot is taken yet."""
+    if text is None:
+        return None
+    with store.snapshot() as whole:
+        return moment(text, whole)
 
 
 def snapshot_at(store: Store, when: str | None) -> AbstractContextManager[Snapshot]:
     """The memory as known at an optional time, which may be by the wearer's clock.  Raises InputError."""
-    if when is None:
-        return store.snapshot()
-    with store.snapshot() as whole:
-        until = moment(when, whole)
-    return store.snapshot(until)
+    return store.snapshot(moment_of(store, when))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from edge.commands.common import (
     JsonOption,
     ToOption,
     at,
+    clock_told,
     emit,
     moment,
     reading,
@@ -55,7 +56,7 @@ def timeline(
     rows.sort(key=lambda r: r["_t"])
     for row in rows:
         moment_ = row["t_start"] if "t_start" in row else row["t"]
-        row["time"] = moment_[:10] + " " + moment_[11:19]
+        row["time"] = clock_told(moment_)
         row["what"] = row.get("subject") or row.get("what") or row.get("text", "")
     emit(_clean(rows), as_json, ("time", "kind", "id", "what"), NOTHING)
 
@@ -71,7 +72,7 @@ def episodes(
     with reading(db, when) as snapshot:
         rows = _episode_rows(snapshot, moment(start, snapshot), moment(end, snapshot))
     for row in rows:
-        row["time"] = row["t_start"][:10] + " " + row["t_start"][11:19] + "-" + row["t_end"][11:19]
+        row["time"] = clock_told(row["t_start"]) + "-" + row["t_end"][11:19]
     emit(_clean(rows), as_json, ("id", "time", "subject", "summary"), NOTHING)
 
 
@@ -100,7 +101,7 @@ def moments(
             for m in snapshot.moments.between(moment(start, snapshot), moment(end, snapshot))
         ]
     for row in rows:
-        row["time"] = str(row["t"])[:10] + " " + str(row["t"])[11:19]
+        row["time"] = clock_told(str(row["t"]))
     emit(_clean(rows), as_json, ("id", "time", "episode", "role", "weight", "text"), NOTHING)
 
 
@@ -167,7 +168,7 @@ def intentions(
         low, high = _range(snapshot, start, end)
         rows = [r for r in _intention_rows(snapshot) if low <= r["_t"] < high]
     for row in rows:
-        row["time"] = row["t"][:10] + " " + row["t"][11:19]
+        row["time"] = clock_told(row["t"])
     emit(_clean(rows), as_json, ("id", "time", "state", "sort", "what", "due", "quote"), NOTHING)
 
 
@@ -183,7 +184,7 @@ def alerts(
         low, high = _range(snapshot, start, end)
         rows = [r for r in _alert_rows(snapshot) if low <= r["_t"] < high]
     for row in rows:
-        row["time"] = row["t"][:10] + " " + row["t"][11:19]
+        row["time"] = clock_told(row["t"])
     emit(_clean(rows), as_json, ("id", "time", "type", "decision", "text", "reason"), NOTHING)
 
 

@@ -152,6 +152,8 @@ class _Watch:
 
     def look(self, runtime: Runtime) -> None:
         """Called at every look of the supervisor."""
+        from edge.doctor import down
+
         progress = getattr(runtime.capture, "progress", None)
         if progress is not None:
             waiting = runtime.raw.backlog()
@@ -163,9 +165,8 @@ class _Watch:
                 if line and not self._quiet:
                     self._console.print(line, highlight=False, markup=False, soft_wrap=True)
         self.last = runtime.health()
-        down = [f"{n} is down: {s['last_error']}" for n, s in self.last["services"].items() if s["state"] == "down"]
         waits = [text for text in self.last["fell_back"] if text.startswith(("memory: ", "disk: "))]
-        for text in down + waits:  # neither in silence
+        for text in down(self.last) + waits:  # neither in silence
             if not self._quiet and text not in self._told:
                 self._told.add(text)
                 self._console.print(text, highlight=False, markup=False, soft_wrap=True)
