@@ -50,14 +50,14 @@ def when(view: View, q: Query) -> Draft | None:
         return Draft(
             "time",
             NEVER,
-            f"I have no record that you {act_done(q.clause)} {_scope_words(q)}.".replace(" .", "."),
+            _then(f"I have no record that you {act_done(q.clause)}", q),
             confidence=0.7,
         )
-    if nth >= len(items) > 0 and nth:
+    if nth >= len(items):
         return Draft(
             "time",
             None,
-            f"I have seen that only {count_word(len(items))} {_scope_words(q)}.".replace(" .", "."),
+            _then(f"I have seen that only {count_word(len(items))}", q),
             proof(items[-3:]),
             0.4,
         )
@@ -81,7 +81,7 @@ def did(view: View, q: Query) -> Draft | None:
         value, told = (
             ("no", f"No: you did, {spoken_time(view, item.t)}.")
             if item
-            else ("yes", f"It seems so: I have not seen that {_scope_words(q)}.".replace(" .", "."))
+            else ("yes", _then("It seems so: I have not seen that", q))
         )
         return Draft("yes_no", value, told, proof(items[-3:]), 0.8 if items else 0.6)
     parts = [p for p in re.split(r",? and ", q.clause.thing) if p]
@@ -96,7 +96,7 @@ def did(view: View, q: Query) -> Draft | None:
         return Draft("yes_no", "yes", f"Yes, {spoken_time(view, last.t)}{often}.", proof(spread(items[::-1])), 0.95)
     if not q.clause.acts and not q.clause.quote:
         return None
-    return Draft("yes_no", "no", f"No, I have not seen that {_scope_words(q)}.".replace(" .", "."), confidence=0.75)
+    return Draft("yes_no", "no", _then("No, I have not seen that", q), confidence=0.75)
 
 
 def count(view: View, q: Query) -> Draft | None:
@@ -236,9 +236,7 @@ def _went_on(view: View, q: Query, which: activities.Meant, scope: Scope) -> Dra
     """The length of an activity: all its times in a scope that was named, cut to whole days."""
     times = activities.went(view, which, scope, last=not scope.named and q.ordinal != "first")
     if not times:
-        return Draft(
-            "seconds", None, f"I don't know: I have not seen that {_scope_words(q)}.".replace(" .", "."), confidence=0.3
-        )
+        return Draft("seconds", None, _then("I don't know: I have not seen that", q), confidence=0.3)
     if not scope.named or q.ordinal:
         times = [times[0 if q.ordinal == "first" else -1]]
     low = high = None
@@ -300,6 +298,11 @@ def _spoken_length(seconds: int) -> str:
         )
     hours, minutes = divmod(minutes, 60)
     return f"{hours} hour{'' if hours == 1 else 's'}" + (f" {minutes} minutes" if minutes else "")
+
+
+def _then(told: str, q: Query) -> str:
+    """A sentence with the time that was asked for at its end."""
+    return f"{told} {_scope_words(q)}".rstrip() + "."
 
 
 def _scope_words(q: Query) -> str:

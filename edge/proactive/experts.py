@@ -6,13 +6,14 @@ end or gap closed, when nobody is being seen.  Everything in it was known at `kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 from edge.clock import US
-from edge.memory.bounds import bounded
+from edge.memory.bounds import bounded, short
+from edge.proactive.acts import doings
 from edge.retrieval.words import content
 from storage.records import Episode, Intention, Item, Moment, Pattern, Service, Window
 from storage.snapshot import Snapshot
@@ -113,6 +114,16 @@ def service(kind: str, t: int, text: str, evidence: Sequence[str], key: str, uni
     if not t <= unit.known:
         raise ValueError(f"a {kind} would be triggered by the future")
     return Service(kind, t, unit.offset_s, text, tuple(dict.fromkeys(evidence)), key, unit.known, expert)
+
+
+def seen_doings(
+    snapshot: Snapshot, query: str, start: int, end: int, wearer: frozenset[str]
+) -> Iterator[tuple[int, str, bool]]:
+    """(when, what in words from the verb on, whether the wearer did it) of what a query finds between two times."""
+    hits = snapshot.search("item", query, k=20, start=start, end=end)
+    for item in map(short, snapshot.trace.items_by_id([h.id for h in hits]).values()):
+        for words, mine in doings(item, wearer):
+            yield item.t, words, mine
 
 
 @lru_cache(maxsize=8192)

@@ -12,11 +12,9 @@ import re
 from functools import lru_cache
 
 from edge.clock import US
-from edge.memory.bounds import short
-from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
 from edge.proactive.due import Due, due_of
-from edge.proactive.experts import Screening, items_of, service, stem_set
+from edge.proactive.experts import Screening, items_of, seen_doings, service, stem_set
 from edge.proactive.leaving import at_home
 from edge.proactive.recall import sought
 from edge.proactive.routines import Routines
@@ -141,13 +139,8 @@ class EpisodicExpert:
 
     def _eaten(self, since: int, window: Window, snapshot: Snapshot) -> bool:
         """Whether the wearer ate since a time and is no longer at it."""
-        hits = snapshot.search("item", "eat eats eating", k=20, start=since, end=window.t_end)
-        seen = [
-            i.t
-            for i in map(short, snapshot.trace.items_by_id([h.id for h in hits]).values())
-            for words, mine in doings(i, self._wearer)
-            if mine and words.startswith("eat")
-        ]
+        found = seen_doings(snapshot, "eat eats eating", since, window.t_end, self._wearer)
+        seen = [t for t, words, mine in found if mine and words.startswith("eat")]
         return bool(seen) and max(seen) < window.t_start
 
     def _next(self, intention: Intention, unit: Screening, snapshot: Snapshot, most: int) -> int | None:
@@ -196,22 +189,7 @@ _SESSION = frozenset(
     for w in """workout training practice lesson class session rehearsal match game exercise set round shift ride treatment visit""".split()
 )
 _VAGUE = frozenset(
-    key(w)
-    for w in (
-        "this",
-        "that",
-        "call",
-        "meeting",
-        "finish",
-        "done",
-        "here",
-        "ready",
-        "through",
-        "over",
-        "minute",
-        "moment",
-        "chance",
-    )
+    key(w) for w in "this that call meeting finish done here ready through over minute moment chance".split()
 )
 
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from edge.clock import US, local
-from edge.memory.bounds import short
 from edge.proactive.acts import doings
 from edge.proactive.alerts import speak
-from edge.proactive.experts import Screening, items_of, service
+from edge.proactive.experts import Screening, items_of, seen_doings, service
 from storage.records import Item, Service, Window
 from storage.snapshot import Snapshot
 
@@ -182,9 +181,7 @@ class Habits:
 
     def _was_seen(self, kind: Callable[[str], object], query: str, start: int, end: int, snapshot: Snapshot) -> bool:
         """Whether a doing of some kind was seen between two times."""
-        hits = snapshot.search("item", query, k=20, start=start, end=end)
-        items = snapshot.trace.items_by_id([h.id for h in hits])
-        return any(kind(words) for i in map(short, items.values()) for words, _ in doings(i, self._wearer))
+        return any(kind(words) for _, words, _ in seen_doings(snapshot, query, start, end, self._wearer))
 
 
 def _meal(words: str) -> bool:
