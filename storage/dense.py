@@ -41,8 +41,8 @@ def nearest(view: View, query: Vector, depth: int) -> list[int]:
     if near is None:
         return []
     spans = view.spans()
-    picked = _few(spans) if sum(span.high - span.low for span in spans) <= FEW else None
-    rows = _coarse(view.db, near, _picked(spans, query, depth) if picked is None else picked)
+    few = sum(span.high - span.low for span in spans) <= FEW
+    rows = _coarse(view.db, near, _inside(spans) if few else _picked(spans, query, depth))
     if not rows:
         return []
     ids = np.asarray([row[0] for row in rows], dtype=np.int64)
@@ -50,7 +50,7 @@ def nearest(view: View, query: Vector, depth: int) -> list[int]:
     return best
 
 
-def _few(spans: Sequence[Span]) -> list[int]:
+def _inside(spans: Sequence[Span]) -> list[int]:
     """Ids of all rows inside, ascending."""
     at = [
         span.at + (np.arange(span.high - span.low) if span.mask is None else np.flatnonzero(span.mask))
